@@ -1,0 +1,108 @@
+//===- AttnAttributes.td - attributes and types of the attn dialect ----*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Axis names, weight layouts, size formulas and places.
+
+#ifndef ATTN_ATTRIBUTES
+#define ATTN_ATTRIBUTES
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "dialect/IR/AttnDialect.td"
+
+class Attn_Attr<string name, string text, list<Trait> traits = []> : AttrDef<Attn_Dialect, name, traits> {
+  let mnemonic = text;
+}
+
+def Attn_AxesAttr : Attn_Attr<"Axes", "axes"> {
+  let summary = "Names of a tensor's axes, slowest first";
+  let description = [{
+    `#attn.axes<batch, source, width>`. The name of a dynamic axis is the name of its size; the name of a static
+    axis says what it is (`head`, `width`).
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Attn_PanelsAttr : Attn_Attr<"Panels", "panels"> {
+  let summary = "Weight layout: panels of `columns` outputs";
+  let description = [{
+    A weight of shape out x in is stored as ceil(out / columns) panels; a panel holds, for each input `k` in
+    order, `columns` consecutive outputs. Outputs past the end are zero. Halide sees `(columns, in, panels)`,
+    fastest first.
+  }];
+  let parameters = (ins "int64_t":$columns);
+  let assemblyFormat = "`<` $columns `>`";
+}
+
+def Attn_SinusoidAttr : Attn_Attr<"Sinusoid", "sinusoid"> {
+  let summary = "How a sinusoidal position table is computed";
+  let description = [{
+    Row `p` of a table of even width `d` holds sin and cos of `(p + start) * w[j]`, `j` in `0 .. d/2-1`
+    (Vaswani et al. 2017, section 3.5). `interleaved` places them as sin, cos, sin, cos with
+    `w[j] = 10000^(-2j/d)`; `concatenated` places all sines before all cosines with
+    `w[j] = 10000^(-j/(d/2-1))` (Tensor2Tensor, OpenNMT).
+  }];
+  let parameters = (ins "bool":$interleaved, "int64_t":$start);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Attn_SizeAttr : Attn_Attr<"Size", "size"> {
+  let summary = "A size in bytes or elements: a polynomial in named sizes with whole coefficients";
+  let description = [{
+    A sum of products, `#attn.size<64 + 2048 * batch * source>`, kept sorted and without zero terms, so equal
+    sizes are equal attributes. Evaluated at run time from the entry's sizes (or a state's capacities).
+  }];
+  // A term is a coefficient and a sorted list of names (with repetition for powers).
+  let parameters = (ins ArrayRefParameter<"::attn::SizeTerm">:$terms);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Attn_Place_Arena : I32EnumAttrCase<"arena", 0>;
+def Attn_Place_State : I32EnumAttrCase<"state", 1>;
+def Attn_Place_Weights : I32EnumAttrCase<"weights", 2>;
+def Attn_Place_Argument : I32EnumAttrCase<"argument", 3>;
+def Attn_Place_Result : I32EnumAttrCase<"result", 4>;
+def Attn_Memory : I32EnumAttr<"Memory", "where a value lives", [Attn_Place_Arena, Attn_Place_State, Attn_Place_Weights, Attn_Place_Argument, Attn_Place_Result]> {
+  let cppNamespace = "::attn";
+}
+
+def Attn_PlaceAttr : Attn_Attr<"Place", "place"> {
+  let summary = "Where a value lives once planned";
+  let description = [{
+    `memory` and an offset in bytes; for `argument` and `result` the offset is its number in the entry. `order`
+    lists the axes as they are stored, slowest first; empty means as in the type. A context of attention that
+    is only merged is stored `[0, 2, 1, 3]`, so merging is a view.
+  }];
+  let parameters = (ins EnumParameter<Attn_Memory>:$memory, "::attn::SizeAttr":$offset, OptionalArrayRefParameter<"int64_t">:$order);
+  let assemblyFormat = "`<` $memory `,` $offset (`,` `[` $order^ `]`)? `>`";
+}
+
+def Attn_Relu : I32EnumAttrCase<"relu", 0>;
+def Attn_Gelu : I32EnumAttrCase<"gelu", 1>;
+def Attn_GeluTanh : I32EnumAttrCase<"gelu_tanh", 2>;
+def Attn_Silu : I32EnumAttrCase<"silu", 3>;
+def Attn_Tanh : I32EnumAttrCase<"tanh", 4>;
+def Attn_Sigmoid : I32EnumAttrCase<"sigmoid", 5>;
+def Attn_ActivationKind : I32EnumAttr<"ActivationKind", "a pointwise function of one value",
+    [Attn_Relu, Attn_Gelu, Attn_GeluTanh, Attn_Silu, Attn_Tanh, Attn_Sigmoid]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+def Attn_ActivationAttr : EnumAttr<Attn_Dialect, Attn_ActivationKind, "activation"> {
+  let assemblyFormat = "$value";
+}
+
+// What a value may be. Widths are static, batch and lengths may be `?`.
+def Attn_Float : RankedTensorOf<[F32]>;
+def Attn_Ids : RankedTensorOf<[I32]>;
+def Attn_Value : RankedTensorOf<[F32, I32]>;
+def Attn_Rows : TensorRankOf<[F32], [2, 3]>;      // (batch, query, width) or (row, width)
+def Attn_Heads : TensorRankOf<[F32], [4]>;        // batch, head, query, width
+def Attn_Scores : TensorRankOf<[F32], [4]>;       // batch, head, query, key
+def Attn_Matrix : TensorRankOf<[F32], [2]>;       // out, in
+def Attn_Vector : TensorRankOf<[F32], [1]>;       // width
+def Attn_RowIds : TensorRankOf<[I32], [1]>;       // batch
+
+#endif // ATTN_ATTRIBUTES
