@@ -1,0 +1,50 @@
+"""Compiles bundles and runs attnc for the end-to-end tests. Standard library only."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ATTNC = os.environ.get("ATTNC", str(ROOT / "build/ci/bin/attnc"))
+MODELS = pathlib.Path(os.environ.get("ATTNC_MODELS", ROOT.parent / "shared/models"))
+SPECS = pathlib.Path(__file__).resolve().parent / "specs"
+
+_scratch = tempfile.TemporaryDirectory(prefix="attnc-e2e-")
+
+
+def attnc(*arguments, text="", check=True):
+    """Runs attnc; returns its standard output. Fails the test with attnc's own message."""
+    done = subprocess.run([ATTNC, *map(str, arguments)], input=text, capture_output=True, text=True, timeout=600)
+    if check and done.returncode != 0:
+        raise AssertionError(f"attnc {' '.join(map(str, arguments))} exited with {done.returncode}:\n{done.stderr}")
+    return done.stdout if check else done
+
+
+def compile_bundle(spec, *options):
+    """Compiles `spec` into a scratch folder; returns the bundle's path."""
+    bundle = pathlib.Path(_scratch.name) / f"{spec.stem}-{len(os.listdir(_scratch.name))}"
+    attnc("compile", spec, "-o", bundle, *options)
+    return bundle
+
+
+def reference(model):
+    """The reference outputs of a real model, or skips the test where the models are missing."""
+    path = MODELS / model / "pairs.json"
+    if not path.exists():
+        raise unittest.SkipTest(f"{path} is missing: the real models are not part of the project")
+    return json.loads(path.read_text())
+
+
+def ids(numbers):
+    return " ".join(map(str, numbers))
+
+
+def run_ids(bundle, sources, *options):
+    """Decodes id lists; returns (ids, score) per output line."""
+    text = "".join(ids(s) + "\n" for s in sources)
+    lines = attnc("run", bundle, "--ids", "--scores", *options, text=text).splitlines()
+    pairs = [line.rsplit("\t", 1) for line in lines]
+    return [([int(i) for i in line.split()], float(score)) for line, score in pairs]
