@@ -24,7 +24,7 @@ namespace attn {
 /// One product of a size polynomial: `coefficient * names[0] * names[1] ...`, names sorted.
 struct SizeTerm {
   int64_t coefficient;
-  llvm::SmallVector<mlir::StringAttr, 2> names;
+  mlir::ArrayAttr names; // of StringAttr
 };
 bool operator==(const SizeTerm &a, const SizeTerm &b);
 llvm::hash_code hash_value(const SizeTerm &term);
@@ -52,6 +52,16 @@ llvm::SmallVector<llvm::StringRef> axisNames(mlir::RankedTensorType type);
 /// Builds a tensor type whose axes are named; `ShapedType::kDynamic` in `shape` makes the axis a size.
 mlir::RankedTensorType namedTensor(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape,
                                    llvm::ArrayRef<llvm::StringRef> names, mlir::Type element);
+
+/// The extent of an axis: a constant, or what the name of a dynamic axis says (`batch`, `batch * source`).
+/// Null where a dynamic axis has no name.
+SizeAttr extentOf(mlir::RankedTensorType type, unsigned axis);
+
+/// Bytes of a dense value: the product of its extents and its element's size; null where an extent is not known.
+SizeAttr bytesOf(mlir::RankedTensorType type);
+
+/// True for operations that only look at memory in another way: split_heads, merge_heads, slice, collapse, expand.
+bool isView(mlir::Operation *op);
 
 } // namespace attn
 

@@ -17,8 +17,9 @@ class Attn_Attr<string name, string text, list<Trait> traits = []> : AttrDef<Att
 def Attn_AxesAttr : Attn_Attr<"Axes", "axes"> {
   let summary = "Names of a tensor's axes, slowest first";
   let description = [{
-    `#attn.axes<batch, source, width>`. The name of a dynamic axis is the name of its size; the name of a static
-    axis says what it is (`head`, `width`).
+    `#attn.axes<batch, source, width>`. The name of a dynamic axis is the name of its size, or a product of sizes
+    where axes were collapsed (`#attn.axes<batch * source, width>`); the name of a static axis says what it is
+    (`head`, `width`).
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names);
   let hasCustomAssemblyFormat = 1;
@@ -57,14 +58,29 @@ def Attn_SizeAttr : Attn_Attr<"Size", "size"> {
   // A term is a coefficient and a sorted list of names (with repetition for powers).
   let parameters = (ins ArrayRefParameter<"::attn::SizeTerm">:$terms);
   let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// Sorts, adds equal products up and drops zeros: the only way to make a size.
+    static SizeAttr getCanonical(::mlir::MLIRContext *context, ::llvm::ArrayRef<SizeTerm> terms);
+    static SizeAttr getConstant(::mlir::MLIRContext *context, int64_t value);
+    /// The size `name`.
+    static SizeAttr getNamed(::mlir::MLIRContext *context, ::llvm::StringRef name);
+
+    SizeAttr plus(SizeAttr other) const;
+    SizeAttr times(SizeAttr other) const;
+    SizeAttr times(int64_t factor) const;
+
+    /// The text of the manifest: `64 + 2048 * batch * source`.
+    std::string str() const;
+  }];
 }
 
-def Attn_Place_Arena : I32EnumAttrCase<"arena", 0>;
-def Attn_Place_State : I32EnumAttrCase<"state", 1>;
-def Attn_Place_Weights : I32EnumAttrCase<"weights", 2>;
-def Attn_Place_Argument : I32EnumAttrCase<"argument", 3>;
-def Attn_Place_Result : I32EnumAttrCase<"result", 4>;
-def Attn_Memory : I32EnumAttr<"Memory", "where a value lives", [Attn_Place_Arena, Attn_Place_State, Attn_Place_Weights, Attn_Place_Argument, Attn_Place_Result]> {
+def Attn_MemoryArena : I32EnumCase<"arena", 0>;
+def Attn_MemoryState : I32EnumCase<"state", 1>;
+def Attn_MemoryWeights : I32EnumCase<"weights", 2>;
+def Attn_MemoryArgument : I32EnumCase<"argument", 3>;
+def Attn_MemoryResult : I32EnumCase<"result", 4>;
+def Attn_Memory : I32Enum<"Memory", "where a value lives", [Attn_MemoryArena, Attn_MemoryState, Attn_MemoryWeights,
+    Attn_MemoryArgument, Attn_MemoryResult]> {
   let cppNamespace = "::attn";
 }
 
@@ -79,16 +95,15 @@ def Attn_PlaceAttr : Attn_Attr<"Place", "place"> {
   let assemblyFormat = "`<` $memory `,` $offset (`,` `[` $order^ `]`)? `>`";
 }
 
-def Attn_Relu : I32EnumAttrCase<"relu", 0>;
-def Attn_Gelu : I32EnumAttrCase<"gelu", 1>;
-def Attn_GeluTanh : I32EnumAttrCase<"gelu_tanh", 2>;
-def Attn_Silu : I32EnumAttrCase<"silu", 3>;
-def Attn_Tanh : I32EnumAttrCase<"tanh", 4>;
-def Attn_Sigmoid : I32EnumAttrCase<"sigmoid", 5>;
-def Attn_ActivationKind : I32EnumAttr<"ActivationKind", "a pointwise function of one value",
+def Attn_Relu : I32EnumCase<"relu", 0>;
+def Attn_Gelu : I32EnumCase<"gelu", 1>;
+def Attn_GeluTanh : I32EnumCase<"gelu_tanh", 2>;
+def Attn_Silu : I32EnumCase<"silu", 3>;
+def Attn_Tanh : I32EnumCase<"tanh", 4>;
+def Attn_Sigmoid : I32EnumCase<"sigmoid", 5>;
+def Attn_ActivationKind : I32Enum<"ActivationKind", "a pointwise function of one value",
     [Attn_Relu, Attn_Gelu, Attn_GeluTanh, Attn_Silu, Attn_Tanh, Attn_Sigmoid]> {
   let cppNamespace = "::attn";
-  let genSpecializedAttr = 0;
 }
 def Attn_ActivationAttr : EnumAttr<Attn_Dialect, Attn_ActivationKind, "activation"> {
   let assemblyFormat = "$value";

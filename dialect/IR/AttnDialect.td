@@ -19,6 +19,7 @@ def Attn_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::mlir::func::FuncDialect"];
+  let extraClassDeclaration = [{ void registerAttributes(); }];
 }
 
 #endif // ATTN_DIALECT

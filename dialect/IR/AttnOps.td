@@ -27,15 +27,16 @@ def Attn_WeightOp : Attn_Op<"weight", [Symbol]> {
   let description = [{
     Exactly one of: `tensors`, names in the weight file, joined along the out axis in order (`transposed`: the
     file holds them in x out); `sinusoid`, a computed position table; `value`, literal numbers. A missing bias
-    among joined ones is the empty name and stands for zeros (`rows` gives each part's extent). `packed` and
-    `offset` (bytes in the weight file) are set when planned.
+    among joined ones is the empty name and stands for zeros (`rows` gives each part's extent). A matrix that a
+    `linear` reads carries `#attn.panels` in its type once outlined; `offset` (bytes in the weight file) is set
+    when planned.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Attn_Float>:$type, OptionalAttr<StrArrayAttr>:$tensors,
       OptionalAttr<DenseI64ArrayAttr>:$rows, UnitAttr:$transposed, OptionalAttr<Attn_SinusoidAttr>:$sinusoid,
-      OptionalAttr<ElementsAttr>:$value, OptionalAttr<Attn_PanelsAttr>:$packed, OptionalAttr<I64Attr>:$offset);
+      OptionalAttr<ElementsAttr>:$value, OptionalAttr<I64Attr>:$offset);
   let assemblyFormat = [{
     $sym_name (`from` $tensors^)? (`rows` $rows^)? (`transposed` $transposed^)? (`sinusoid` $sinusoid^)?
-    (`value` $value^)? (`packed` $packed^)? (`at` $offset^)? attr-dict `:` $type
+    (`value` $value^)? (`at` $offset^)? attr-dict `:` $type
   }];
   let hasVerifier = 1;
 }
@@ -51,7 +52,7 @@ def Attn_StateOp : Attn_Op<"state", [Symbol]> {
   let summary = "Declares memory that lives from one entry's call to the next";
   let description = [{
     Cross-attention keys and values of a source (`batch, source, width`) and self-attention caches
-    (`slot, head, history, width`). Dynamic axes have the capacity the session was given; `offset` is set when
+    (`slot, head, capacity, width`). Dynamic axes have the capacity the session was given; `offset` is set when
     planned.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Attn_Value>:$type, OptionalAttr<Attn_SizeAttr>:$offset);
@@ -75,7 +76,7 @@ def Attn_WriteStateOp : Attn_Op<"write_state", [DeclareOpInterfaceMethods<Symbol
 // Rows: work on the width axis
 //===----------------------------------------------------------------------===//
 
-def Attn_EmbedOp : Attn_PureOp<"embed"> {
+def Attn_EmbedOp : Attn_PureOp<"embed", [InferTypeOpAdaptor]> {
   let summary = "Looks up the row of each id: `result[..., w] = table[ids[...], w]`";
   let arguments = (ins Attn_Ids:$ids, Attn_Matrix:$table);
   let results = (outs Attn_Rows:$result);
@@ -83,7 +84,7 @@ def Attn_EmbedOp : Attn_PureOp<"embed"> {
   let hasVerifier = 1;
 }
 
-def Attn_AddPositionsOp : Attn_PureOp<"add_positions", [DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
+def Attn_AddPositionsOp : Attn_PureOp<"add_positions", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Adds the position's row: `x[b, q, w] + table[starts[b] + q + offset, w]`";
   let arguments = (ins Attn_Rows:$input, Attn_Matrix:$table, Optional<Attn_RowIds>:$starts,
       DefaultValuedAttr<I64Attr, "0">:$offset);
@@ -114,7 +115,7 @@ def Attn_MulOp : Attn_PureOp<"mul", [SameOperandsAndResultType, Commutative]> {
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 
-def Attn_LinearOp : Attn_PureOp<"linear"> {
+def Attn_LinearOp : Attn_PureOp<"linear", [InferTypeOpAdaptor]> {
   let summary = "`result[..., o] = sum_i input[..., i] * weight[o, i] + bias[o]`";
   let arguments = (ins Attn_Rows:$input, Attn_Matrix:$weight, Optional<Attn_Vector>:$bias);
   let results = (outs Attn_Rows:$result);
@@ -129,7 +130,7 @@ def Attn_ActivationOp : Attn_PureOp<"activation", [SameOperandsAndResultType]> {
   let assemblyFormat = "$kind $input attr-dict `:` type($input)";
 }
 
-def Attn_LayerNormOp : Attn_PureOp<"layer_norm"> {
+def Attn_LayerNormOp : Attn_PureOp<"layer_norm", [InferTypeOpAdaptor]> {
   let summary = "Normalises each row: `(x - mean) / sqrt(variance + epsilon) * weight + bias`";
   let arguments = (ins Attn_Rows:$input, Attn_Vector:$weight, Optional<Attn_Vector>:$bias, F32Attr:$epsilon);
   let results = (outs Attn_Rows:$result);
@@ -137,7 +138,7 @@ def Attn_LayerNormOp : Attn_PureOp<"layer_norm"> {
   let hasVerifier = 1;
 }
 
-def Attn_RmsNormOp : Attn_PureOp<"rms_norm"> {
+def Attn_RmsNormOp : Attn_PureOp<"rms_norm", [InferTypeOpAdaptor]> {
   let summary = "Normalises each row by its root mean square: `x / sqrt(mean(x^2) + epsilon) * weight`";
   let arguments = (ins Attn_Rows:$input, Attn_Vector:$weight, F32Attr:$epsilon);
   let results = (outs Attn_Rows:$result);
@@ -149,16 +150,16 @@ def Attn_RmsNormOp : Attn_PureOp<"rms_norm"> {
 // Views: another way to look at the same memory
 //===----------------------------------------------------------------------===//
 
-def Attn_SplitHeadsOp : Attn_PureOp<"split_heads"> {
+def Attn_SplitHeadsOp : Attn_PureOp<"split_heads", [InferTypeOpAdaptor]> {
   let summary = "Views `(batch, query, head * width)` as `(batch, head, query, width)`";
-  let arguments = (ins Attn_Rows:$input);
+  let arguments = (ins Attn_Rows:$input, I64Attr:$heads);
   let results = (outs Attn_Heads:$result);
-  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `into` $heads attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
 
-def Attn_MergeHeadsOp : Attn_PureOp<"merge_heads"> {
+def Attn_MergeHeadsOp : Attn_PureOp<"merge_heads", [InferTypeOpAdaptor]> {
   let summary = "Views `(batch, head, query, width)` as `(batch, query, head * width)`";
   let arguments = (ins Attn_Heads:$input);
   let results = (outs Attn_Rows:$result);
@@ -167,16 +168,16 @@ def Attn_MergeHeadsOp : Attn_PureOp<"merge_heads"> {
   let hasFolder = 1;
 }
 
-def Attn_SliceOp : Attn_PureOp<"slice"> {
-  let summary = "Views a range of the width axis, from `offset` on";
-  let arguments = (ins Attn_Float:$input, I64Attr:$offset);
+def Attn_SliceOp : Attn_PureOp<"slice", [InferTypeOpAdaptor]> {
+  let summary = "Views `width` elements of the width axis, from `offset` on";
+  let arguments = (ins Attn_Float:$input, I64Attr:$offset, I64Attr:$width);
   let results = (outs Attn_Float:$result);
-  let assemblyFormat = "$input `at` $offset attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `at` $offset `width` $width attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
 
-def Attn_CollapseOp : Attn_PureOp<"collapse"> {
+def Attn_CollapseOp : Attn_PureOp<"collapse", [InferTypeOpAdaptor]> {
   let summary = "Views `(batch, query, ...)` as rows `(row, ...)` for work that is done row by row";
   let arguments = (ins Attn_Value:$input);
   let results = (outs Attn_Value:$result);
@@ -197,7 +198,7 @@ def Attn_ExpandOp : Attn_PureOp<"expand"> {
 // Attention, as the textbook has it
 //===----------------------------------------------------------------------===//
 
-def Attn_MatmulOp : Attn_PureOp<"matmul", [DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
+def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Multiplies matrices of one batch and head: `lhs x rhs`, or `lhs x rhs^T`";
   let arguments = (ins Attn_Float:$lhs, Attn_Float:$rhs, UnitAttr:$transposed);
   let results = (outs Attn_Float:$result);
@@ -212,7 +213,7 @@ def Attn_CausalMaskOp : Attn_PureOp<"causal_mask", [SameOperandsAndResultType, D
   let assemblyFormat = "$scores attr-dict `:` type($scores)";
 }
 
-def Attn_PaddingMaskOp : Attn_PureOp<"padding_mask"> {
+def Attn_PaddingMaskOp : Attn_PureOp<"padding_mask", [InferTypeOpAdaptor]> {
   let summary = "Sets scores of keys at or past `lengths[batch]` to minus infinity";
   let arguments = (ins Attn_Scores:$scores, Attn_RowIds:$lengths);
   let results = (outs Attn_Scores:$result);
@@ -232,7 +233,7 @@ def Attn_SoftmaxOp : Attn_PureOp<"softmax", [SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
-def Attn_MeanHeadsOp : Attn_PureOp<"mean_heads"> {
+def Attn_MeanHeadsOp : Attn_PureOp<"mean_heads", [InferTypeOpAdaptor]> {
   let summary = "Averages attention weights over the head axis: `(batch, query, key)`";
   let arguments = (ins Attn_Scores:$weights);
   let results = (outs Attn_Float:$result);
@@ -244,7 +245,7 @@ def Attn_MeanHeadsOp : Attn_PureOp<"mean_heads"> {
 // The step's caches
 //===----------------------------------------------------------------------===//
 
-def Attn_AppendOp : Attn_PureOp<"append"> {
+def Attn_AppendOp : Attn_PureOp<"append", [InferTypeOpAdaptor]> {
   let summary = "Puts one new row per slot into a cache: `cache[r, h, positions[r], w] = new[r, h, 0, w]`";
   let description = [{
     Row `r` of the step writes slot `r`. The result is the cache after writing; planned, it is the same memory.
@@ -255,7 +256,7 @@ def Attn_AppendOp : Attn_PureOp<"append"> {
   let hasVerifier = 1;
 }
 
-def Attn_LookupOp : Attn_PureOp<"lookup"> {
+def Attn_LookupOp : Attn_PureOp<"lookup", [InferTypeOpAdaptor]> {
   let summary = "Reads each row's own history: `result[r, h, k, w] = cache[ancestors[r, k], h, k, w]`";
   let description = [{
     `ancestors[r, k]` is the slot that held row `r`'s hypothesis at position `k`, so reordering beams copies a
@@ -267,7 +268,7 @@ def Attn_LookupOp : Attn_PureOp<"lookup"> {
   let hasVerifier = 1;
 }
 
-def Attn_TakeOp : Attn_PureOp<"take"> {
+def Attn_TakeOp : Attn_PureOp<"take", [InferTypeOpAdaptor]> {
   let summary = "Selects along the batch axis: `result[r, ...] = input[index[r], ...]`";
   let arguments = (ins Attn_Value:$input, Attn_RowIds:$index);
   let results = (outs Attn_Value:$result);
@@ -293,7 +294,7 @@ def Attn_LogSoftmaxOp : Attn_PureOp<"log_softmax", [SameOperandsAndResultType]> 
   let assemblyFormat = "$logits attr-dict `:` type($logits)";
 }
 
-def Attn_PickOp : Attn_PureOp<"pick"> {
+def Attn_PickOp : Attn_PureOp<"pick", [InferTypeOpAdaptor]> {
   let summary = "Takes one element of each row: `result[...] = input[..., ids[...]]`";
   let arguments = (ins Attn_Rows:$input, Attn_Ids:$ids);
   let results = (outs Attn_Float:$result);
@@ -301,7 +302,7 @@ def Attn_PickOp : Attn_PureOp<"pick"> {
   let hasVerifier = 1;
 }
 
-def Attn_TopKOp : Attn_PureOp<"top_k"> {
+def Attn_TopKOp : Attn_PureOp<"top_k", [InferTypeOpAdaptor]> {
   let summary = "The largest elements of each row, best first; of equal ones the lower id first";
   let description = [{
     The last axis of both results is the size `candidate`, given by the caller, at most the input's width.

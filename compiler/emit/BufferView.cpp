@@ -1,0 +1,290 @@
+//===- BufferView.cpp - where each value of a planned entry lies -----------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/emit/BufferView.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using attn::SizeAttr;
+
+namespace attnc {
+namespace {
+
+using Sizes = SmallVector<SizeAttr, 4>;
+
+Sizes extentsOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  Sizes extents;
+  for (int64_t axis = 0; axis < tensor.getRank(); ++axis)
+    extents.push_back(attn::extentOf(tensor, axis));
+  return extents;
+}
+
+/// Strides of extents stored without gaps. `order` lists the axes slowest first; empty means in order.
+Sizes denseStrides(const Sizes &extents, ArrayRef<int64_t> order, MLIRContext *context) {
+  Sizes strides(extents.size());
+  SizeAttr stride = SizeAttr::getConstant(context, 1);
+  for (size_t i = extents.size(); i-- > 0;) {
+    size_t axis = order.empty() ? i : order[i];
+    strides[axis] = stride;
+    stride = stride.times(extents[axis]);
+  }
+  return strides;
+}
+
+class ViewFollower {
+public:
+  ViewFollower(func::FuncOp entry, const PlannedSymbols &symbols)
+      : entry(entry), symbols(symbols), one(SizeAttr::getConstant(entry.getContext(), 1)) {}
+
+  FailureOr<std::vector<CallBuffers>> run() {
+    for (BlockArgument argument : entry.getArguments()) {
+      BufferView view = dense(attn::Memory::argument, argument.getType());
+      view.tensor = argument.getArgNumber();
+      views[argument] = view;
+    }
+    for (Operation &op : entry.getBody().front())
+      if (failed(follow(op)))
+        return failure();
+    return std::move(calls);
+  }
+
+private:
+  func::FuncOp entry;
+  const PlannedSymbols &symbols;
+  SizeAttr one;
+  llvm::DenseMap<Value, BufferView> views;
+  std::vector<CallBuffers> calls;
+
+  BufferView dense(attn::Memory memory, Sizes extents, Type element, ArrayRef<int64_t> order) {
+    BufferView view;
+    view.memory = memory;
+    view.offset = SizeAttr::getConstant(entry.getContext(), 0);
+    view.strides = denseStrides(extents, order, entry.getContext());
+    view.extents = std::move(extents);
+    view.element = element;
+    return view;
+  }
+  BufferView dense(attn::Memory memory, Type type, ArrayRef<int64_t> order = {}) {
+    return dense(memory, extentsOf(type), cast<RankedTensorType>(type).getElementType(), order);
+  }
+
+  LogicalResult follow(Operation &op) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+        .Case<attn::SplitHeadsOp>([&](auto view) { return splitHeads(view); })
+        .Case<attn::MergeHeadsOp>([&](auto view) { return mergeHeads(view); })
+        .Case<attn::SliceOp>([&](auto view) { return slice(view); })
+        .Case<attn::CollapseOp>([&](auto view) { return collapse(view); })
+        .Case<attn::ExpandOp>([&](auto view) { return expand(view); })
+        .Case<attn::ReadStateOp>([&](auto read) { return readState(read); })
+        .Case<attn::WriteStateOp>([&](auto write) { return writeState(write); })
+        .Case<attn::GetWeightOp>([&](auto get) { return getWeight(get); })
+        .Case<attn::CallOp>([&](auto call) { return this->call(call); })
+        .Case<func::ReturnOp>([&](auto result) { return leave(result); })
+        .Default([](Operation *other) { return other->emitError("has no place in a planned entry"); });
+  }
+
+  LogicalResult splitHeads(attn::SplitHeadsOp op);
+  LogicalResult mergeHeads(attn::MergeHeadsOp op);
+  LogicalResult slice(attn::SliceOp op);
+  LogicalResult collapse(attn::CollapseOp op);
+  LogicalResult expand(attn::ExpandOp op);
+  LogicalResult readState(attn::ReadStateOp op);
+  LogicalResult writeState(attn::WriteStateOp op);
+  LogicalResult getWeight(attn::GetWeightOp op);
+  LogicalResult call(attn::CallOp op);
+  LogicalResult leave(func::ReturnOp op);
+
+  FailureOr<BufferView> placed(attn::CallOp op, const Sizes &extents, Type element, Attribute where);
+  LogicalResult placeScratch(attn::CallOp op, attn::KernelOp kernel, CallBuffers &result);
+};
+
+// batch, query, head * width  ->  batch, head, query, width
+LogicalResult ViewFollower::splitHeads(attn::SplitHeadsOp op) {
+  BufferView view = views[op.getInput()];
+  Sizes shape = extentsOf(op.getType());
+  SizeAttr head = shape[1], width = shape[3];
+  view.extents = {view.extents[0], head, view.extents[1], width};
+  view.strides = {view.strides[0], width.times(view.strides[2]), view.strides[1], view.strides[2]};
+  views[op.getResult()] = view;
+  return success();
+}
+
+// batch, head, query, width  ->  batch, query, head * width
+LogicalResult ViewFollower::mergeHeads(attn::MergeHeadsOp op) {
+  BufferView view = views[op.getInput()];
+  if (view.extents[1] != one && view.strides[1] != view.extents[3].times(view.strides[3]))
+    return op.emitError("heads are not stored side by side, so they cannot be merged without a copy");
+  view.extents = {view.extents[0], view.extents[2], view.extents[1].times(view.extents[3])};
+  view.strides = {view.strides[0], view.strides[2], view.strides[3]};
+  views[op.getResult()] = view;
+  return success();
+}
+
+LogicalResult ViewFollower::slice(attn::SliceOp op) {
+  BufferView view = views[op.getInput()];
+  int64_t bytes = view.element.getIntOrFloatBitWidth() / 8;
+  view.offset = view.offset.plus(view.strides.back().times(op.getOffset() * bytes));
+  view.extents.back() = extentsOf(op.getType()).back();
+  views[op.getResult()] = view;
+  return success();
+}
+
+// batch, query, rest...  ->  row, rest...
+LogicalResult ViewFollower::collapse(attn::CollapseOp op) {
+  BufferView view = views[op.getInput()];
+  SizeAttr batch = view.extents[0], query = view.extents[1];
+  SizeAttr stride = view.strides[1];
+  if (query == one)
+    stride = view.strides[0];
+  else if (batch != one && view.strides[0] != query.times(stride))
+    return op.emitError("rows are not evenly spaced, so they cannot be collapsed without a copy");
+  view.extents.erase(view.extents.begin());
+  view.strides.erase(view.strides.begin());
+  view.extents[0] = batch.times(query);
+  view.strides[0] = stride;
+  views[op.getResult()] = view;
+  return success();
+}
+
+// row, rest...  ->  batch, query, rest...
+LogicalResult ViewFollower::expand(attn::ExpandOp op) {
+  BufferView view = views[op.getInput()];
+  Sizes shape = extentsOf(op.getType());
+  if (shape[0].times(shape[1]) != view.extents[0])
+    return op.emitError("expands ") << view.extents[0].str() << " rows to " << shape[0].str() << " x "
+                                    << shape[1].str();
+  view.extents[0] = shape[1];
+  view.extents.insert(view.extents.begin(), shape[0]);
+  view.strides.insert(view.strides.begin(), shape[1].times(view.strides[0]));
+  views[op.getResult()] = view;
+  return success();
+}
+
+LogicalResult ViewFollower::readState(attn::ReadStateOp op) {
+  attn::StateOp state = symbols.states.lookup(op.getStateAttr().getAttr());
+  if (!state || !state.getOffset())
+    return op.emitError("reads a state that has no place");
+  BufferView view = dense(attn::Memory::state, state.getType());
+  view.offset = *state.getOffset();
+  views[op.getResult()] = view;
+  return success();
+}
+
+/// Planned, the value was computed in the state's place, so nothing is left to do.
+LogicalResult ViewFollower::writeState(attn::WriteStateOp op) {
+  attn::StateOp state = symbols.states.lookup(op.getStateAttr().getAttr());
+  const BufferView &view = views[op.getValue()];
+  if (!state || view.memory != attn::Memory::state || view.offset != state.getOffset())
+    return op.emitError("stores a value that is not in the state's place");
+  return success();
+}
+
+LogicalResult ViewFollower::getWeight(attn::GetWeightOp op) {
+  attn::WeightOp weight = symbols.weights.lookup(op.getWeightAttr().getAttr());
+  if (!weight || !weight.getOffset())
+    return op.emitError("reads a weight that has no place");
+  auto type = cast<RankedTensorType>(weight.getType());
+  BufferView view = dense(attn::Memory::weights, type);
+  if (auto panels = dyn_cast_or_null<attn::PanelsAttr>(type.getEncoding())) {
+    int64_t columns = panels.getColumns();
+    auto size = [&](int64_t value) { return SizeAttr::getConstant(op.getContext(), value); };
+    Sizes stored = {size((type.getDimSize(0) + columns - 1) / columns), size(type.getDimSize(1)), size(columns)};
+    view = dense(attn::Memory::weights, stored, type.getElementType(), {});
+  }
+  view.offset = SizeAttr::getConstant(op.getContext(), *weight.getOffset());
+  views[op.getResult()] = view;
+  return success();
+}
+
+FailureOr<BufferView> ViewFollower::placed(attn::CallOp op, const Sizes &extents, Type element, Attribute where) {
+  auto place = cast<attn::PlaceAttr>(where);
+  BufferView view = dense(place.getMemory(), extents, element, place.getOrder());
+  if (place.getMemory() != attn::Memory::result) {
+    view.offset = place.getOffset();
+    return view;
+  }
+  for (int64_t number = 0; number < entry.getNumResults(); ++number)
+    if (place.getOffset() == SizeAttr::getConstant(op.getContext(), number)) {
+      view.tensor = number;
+      return view;
+    }
+  return op.emitError("writes result ") << place.getOffset().str() << " of an entry that has "
+                                        << entry.getNumResults();
+}
+
+/// A kernel declares its scratch with its own names of axes: what they stand for here, the call's values tell.
+LogicalResult ViewFollower::placeScratch(attn::CallOp op, attn::KernelOp kernel, CallBuffers &result) {
+  llvm::StringMap<SizeAttr> bound;
+  for (auto [argument, input] : llvm::zip_equal(kernel.getBody().getArguments(), op.getInputs())) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    for (auto [axis, name] : llvm::enumerate(attn::axisNames(type)))
+      if (type.isDynamicDim(axis))
+        bound[name] = views[input].extents[axis];
+  }
+  for (auto [declared, where] : llvm::zip_equal(*kernel.getScratch(), *op.getScratch())) {
+    auto type = cast<RankedTensorType>(cast<TypeAttr>(declared).getValue());
+    Sizes extents = extentsOf(type);
+    for (auto [axis, name] : llvm::enumerate(attn::axisNames(type)))
+      if (type.isDynamicDim(axis) && bound.contains(name))
+        extents[axis] = bound[name];
+    FailureOr<BufferView> view = placed(op, extents, type.getElementType(), where);
+    if (failed(view))
+      return failure();
+    result.buffers.push_back(*view);
+  }
+  return success();
+}
+
+LogicalResult ViewFollower::call(attn::CallOp op) {
+  auto [kernel, number] = symbols.kernels.lookup(op.getKernelAttr().getAttr());
+  if (!kernel)
+    return op.emitError("calls a kernel that the module does not have");
+  size_t places = op.getPlaces() ? op.getPlaces()->size() : 0;
+  size_t scratch = op.getScratch() ? op.getScratch()->size() : 0;
+  if (places != op.getNumResults() || scratch != (kernel.getScratch() ? kernel.getScratch()->size() : 0))
+    return op.emitError("is not planned: each result and scratch buffer needs a place");
+  CallBuffers result{op, number, {}};
+  for (Value input : op.getInputs())
+    result.buffers.push_back(views[input]);
+  for (auto [index, value] : llvm::enumerate(op.getResults())) {
+    auto type = cast<RankedTensorType>(value.getType());
+    FailureOr<BufferView> view = placed(op, extentsOf(type), type.getElementType(), (*op.getPlaces())[index]);
+    if (failed(view))
+      return failure();
+    result.buffers.push_back(*view);
+    views[value] = *view;
+  }
+  if (scratch != 0 && failed(placeScratch(op, kernel, result)))
+    return failure();
+  calls.push_back(std::move(result));
+  return success();
+}
+
+LogicalResult ViewFollower::leave(func::ReturnOp op) {
+  for (auto [number, value] : llvm::enumerate(op.getOperands())) {
+    const BufferView &view = views[value];
+    if (view.memory != attn::Memory::result || view.tensor != static_cast<int64_t>(number))
+      return op.emitError("returns a value that is not in the place of result ") << number;
+  }
+  return success();
+}
+
+} // namespace
+
+PlannedSymbols::PlannedSymbols(ModuleOp module) {
+  for (attn::WeightOp weight : module.getOps<attn::WeightOp>())
+    weights[weight.getSymNameAttr()] = weight;
+  for (attn::StateOp state : module.getOps<attn::StateOp>())
+    states[state.getSymNameAttr()] = state;
+  for (auto [number, kernel] : llvm::enumerate(module.getOps<attn::KernelOp>()))
+    kernels[kernel.getSymNameAttr()] = {kernel, static_cast<int64_t>(number)};
+}
+
+FailureOr<std::vector<CallBuffers>> followViews(func::FuncOp entry, const PlannedSymbols &symbols) {
+  return ViewFollower(entry, symbols).run();
+}
+
+} // namespace attnc

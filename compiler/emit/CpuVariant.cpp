@@ -1,0 +1,141 @@
+//===- CpuVariant.cpp - what `--target` may name ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/emit/CpuVariant.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <algorithm>
+#include <set>
+
+using llvm::StringRef;
+
+namespace attnc {
+namespace {
+
+/// A feature of Halide's target strings, and what the CPU must have for the code that comes out.
+struct Feature {
+  StringRef name;
+  StringRef cpu;
+};
+
+constexpr StringRef skylake = "avx512f avx512cd avx512vl avx512dq avx512bw";
+const Feature features[] = {
+    {"sse41", "sse4_1"},
+    {"avx", "avx"},
+    {"f16c", "f16c"},
+    {"fma", "fma"},
+    {"avx2", "avx2"},
+    {"avx512", "avx512f avx512cd"},
+    {"avx512_skylake", skylake},
+    {"avx512_cannonlake", "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi"},
+    {"avx512_zen4", "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi avx512_bf16 avx512_vnni "
+                    "avx512_bitalg avx512_vbmi2 avx512_vpopcntdq"},
+    {"avx512_sapphirerapids", "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi avx512_bf16 "
+                              "avx512_vnni avx512_bitalg avx512_vbmi2 avx512_vpopcntdq avx_vnni amx_tile amx_int8 "
+                              "amx_bf16"},
+};
+
+struct NamedTarget {
+  StringRef name;
+  StringRef target;
+};
+const NamedTarget defaults[] = {
+    {"x86-64", "x86-64-linux"},
+    {"avx2", "x86-64-linux-avx-avx2-f16c-fma-sse41"},
+    {"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41"},
+};
+
+/// Reads a Halide target string, `x86-64[-linux][-FEATURE...]`.
+llvm::Expected<CpuVariant> parseTarget(StringRef text) {
+  StringRef rest = text;
+  if (!rest.consume_front("x86-64"))
+    return llvm::createStringError("target '" + text +
+                                   "' is not built yet: this version compiles for x86-64 on Linux only");
+  rest.consume_front("-linux");
+  std::set<std::string> cpu, names; // sorted, so the order on the command line does not matter
+  llvm::SmallVector<StringRef> words;
+  rest.split(words, '-', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef word : words) {
+    const Feature *known = llvm::find_if(features, [&](const Feature &feature) { return feature.name == word; });
+    if (known == std::end(features))
+      return llvm::createStringError(
+          "target '" + text + "' has the feature '" + word + "', which this version does not know; it knows " +
+          llvm::join(llvm::map_range(features, [](const Feature &feature) { return feature.name.str(); }), ", "));
+    names.insert(word.str());
+    for (StringRef feature : llvm::split(known->cpu, ' '))
+      cpu.insert(feature.str());
+  }
+  CpuVariant variant;
+  variant.target = "x86-64-linux";
+  for (const std::string &name : names)
+    variant.target += "-" + name;
+  variant.name = names.empty() ? "x86-64" : llvm::join(names, "-");
+  variant.features = llvm::join(cpu, " ");
+  for (const NamedTarget &named : defaults)
+    if (named.target == variant.target)
+      variant.name = named.name.str();
+  return variant;
+}
+
+llvm::Expected<CpuVariant> parseOne(StringRef text) {
+  if (text == "host") {
+    for (const NamedTarget &named : llvm::reverse(defaults)) {
+      llvm::Expected<CpuVariant> variant = parseTarget(named.target);
+      if (!variant || runsHere(*variant))
+        return variant;
+    }
+    return llvm::createStringError("this machine is no x86-64: this version compiles for no other");
+  }
+  for (const NamedTarget &named : defaults)
+    if (named.name == text)
+      return parseTarget(named.target);
+  return parseTarget(text);
+}
+
+} // namespace
+
+llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list) {
+  llvm::SmallVector<StringRef> words;
+  list.split(words, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  if (words.empty())
+    for (const NamedTarget &named : defaults)
+      words.push_back(named.name);
+  std::vector<CpuVariant> variants;
+  for (StringRef word : words) {
+    llvm::Expected<CpuVariant> variant = parseOne(word.trim());
+    if (!variant)
+      return variant.takeError();
+    if (llvm::none_of(variants, [&](const CpuVariant &other) { return other.name == variant->name; }))
+      variants.push_back(std::move(*variant));
+  }
+  auto demands = [](const CpuVariant &variant) { return llvm::count(variant.features, ' ') + !variant.features.empty(); };
+  llvm::stable_sort(variants, [&](const auto &a, const auto &b) { return demands(a) < demands(b); });
+  return variants;
+}
+
+bool runsHere(const CpuVariant &variant) {
+  if (llvm::Triple(llvm::sys::getProcessTriple()).getArch() != llvm::Triple::x86_64)
+    return false;
+  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  for (StringRef feature : llvm::split(variant.features, ' ')) {
+    // LLVM has its own spelling: sse4.1, avx512vnni, avxvnni, amx-tile.
+    std::string name = feature.str();
+    if (feature == "sse4_1")
+      name = "sse4.1";
+    else if (feature.starts_with("amx"))
+      std::replace(name.begin(), name.end(), '_', '-');
+    else
+      name.erase(std::remove(name.begin(), name.end(), '_'), name.end());
+    if (!name.empty() && !host.lookup(name))
+      return false;
+  }
+  return true;
+}
+
+} // namespace attnc

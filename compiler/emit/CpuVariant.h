@@ -1,0 +1,33 @@
+//===- CpuVariant.h - what `--target` may name -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns the command line's targets into the variants of a bundle.
+
+#ifndef ATTNC_COMPILER_EMIT_CPUVARIANT_H
+#define ATTNC_COMPILER_EMIT_CPUVARIANT_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace attnc {
+
+/// Kernels compiled for one set of CPU features.
+struct CpuVariant {
+  std::string name;     // x86-64, avx2, avx512, or the features of a target string
+  std::string target;   // as Halide writes it: x86-64-linux-avx2-...
+  std::string features; // as /proc/cpuinfo names them, separated by spaces
+};
+
+/// Reads a list such as `avx2,avx512`, `host` or `x86-64-linux-avx-avx2-fma`; empty gives plain x86-64, AVX2 and
+/// AVX-512. Variants come out from the least to the most demanding, each once.
+llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list);
+
+/// Whether this machine has all features of `variant`.
+bool runsHere(const CpuVariant &variant);
+
+} // namespace attnc
+
+#endif // ATTNC_COMPILER_EMIT_CPUVARIANT_H

@@ -1,0 +1,126 @@
+//===- LinkBundle.cpp - objects to the bundle's libraries ------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/emit/LinkBundle.h"
+
+#include "compiler/emit/FileOutput.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ObjCopy/ConfigManager.h"
+#include "llvm/ObjCopy/ObjCopy.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+
+using llvm::StringRef;
+
+namespace attnc {
+namespace {
+
+llvm::Expected<std::string> findLinker() {
+  for (StringRef name : {"ld.lld-22", "ld.lld"})
+    if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name))
+      return *path;
+  return llvm::createStringError("no linker: neither ld.lld-22 nor ld.lld is on the PATH (Debian: apt install lld-22)");
+}
+
+llvm::Error runLinker(StringRef linker, llvm::ArrayRef<std::string> arguments, const std::string &log) {
+  std::vector<StringRef> words = {linker};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
+  std::string reason;
+  if (llvm::sys::ExecuteAndWait(linker, words, std::nullopt, redirects, 0, 0, &reason) == 0)
+    return llvm::Error::success();
+  auto text = llvm::MemoryBuffer::getFile(log);
+  return llvm::createStringError("the linker failed: " + reason + (text ? (*text)->getBuffer().trim().str() : ""));
+}
+
+/// Keeps only `exports` global, so that two bundles and a program of its own symbols can be linked together.
+llvm::Error localizeSymbols(StringRef from, StringRef to, llvm::ArrayRef<std::string> exports) {
+  llvm::Expected<llvm::object::OwningBinary<llvm::object::ObjectFile>> object =
+      llvm::object::ObjectFile::createObjectFile(from);
+  if (!object)
+    return object.takeError();
+  llvm::objcopy::ConfigManager config;
+  config.Common.InputFilename = from;
+  config.Common.OutputFilename = to;
+  for (const std::string &symbol : exports) {
+    llvm::Expected<llvm::objcopy::NameOrPattern> name = llvm::objcopy::NameOrPattern::create(
+        symbol, llvm::objcopy::MatchStyle::Literal, [](llvm::Error error) { return error; });
+    if (!name)
+      return name.takeError();
+    if (llvm::Error error = config.Common.SymbolsToKeepGlobal.addMatcher(std::move(name)))
+      return error;
+  }
+  std::string bytes;
+  llvm::raw_string_ostream stream(bytes);
+  if (llvm::Error error = llvm::objcopy::executeObjcopyOnBinary(config, *object->getBinary(), stream))
+    return error;
+  return writeFile(to, bytes);
+}
+
+/// What code may ask of the program it is loaded into: C's memory functions, and a sanitizer's where it has one.
+bool mayBeUndefined(StringRef symbol) {
+  return llvm::is_contained({"memcpy", "memmove", "memset", "memcmp"}, symbol) || symbol.starts_with("__asan_") ||
+         symbol.starts_with("__tsan_");
+}
+
+llvm::Error checkUndefined(StringRef path) {
+  auto object = llvm::object::ObjectFile::createObjectFile(path);
+  if (!object)
+    return object.takeError();
+  std::vector<std::string> missing;
+  for (const llvm::object::SymbolRef &symbol : object->getBinary()->symbols()) {
+    llvm::Expected<uint32_t> flags = symbol.getFlags();
+    llvm::Expected<StringRef> name = symbol.getName();
+    if (!flags || !name)
+      return llvm::joinErrors(flags.takeError(), name.takeError());
+    if ((*flags & llvm::object::SymbolRef::SF_Undefined) && !name->empty() && !mayBeUndefined(*name))
+      missing.push_back(name->str());
+  }
+  return missing.empty() ? llvm::Error::success()
+                         : llvm::createStringError("the kernels use functions that a bundle does not have: " +
+                                                   llvm::join(missing, ", "));
+}
+
+llvm::Error writeStaticLibrary(const std::string &object, const std::string &path) {
+  llvm::Expected<llvm::NewArchiveMember> member = llvm::NewArchiveMember::getFile(object, /*Deterministic=*/true);
+  if (!member)
+    return member.takeError();
+  member->MemberName = llvm::StringRef(object).rsplit('/').second;
+  std::vector<llvm::NewArchiveMember> members;
+  members.push_back(std::move(*member));
+  return llvm::writeArchive(path, members, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
+                            /*Deterministic=*/true, /*Thin=*/false);
+}
+
+} // namespace
+
+llvm::Error linkBundle(const LinkJob &job) {
+  llvm::Expected<std::string> linker = findLinker();
+  if (!linker)
+    return linker.takeError();
+  std::string log = job.scratch + "/link.log", joined = job.scratch + "/joined.o";
+  std::string object = job.scratch + "/" + job.bundle + ".o", script = job.scratch + "/exports";
+  std::vector<std::string> join = {"-r", "-o", joined};
+  join.insert(join.end(), job.objects.begin(), job.objects.end());
+  if (llvm::Error error = runLinker(*linker, join, log))
+    return error;
+  if (llvm::Error error = localizeSymbols(joined, object, job.exports))
+    return error;
+  if (llvm::Error error = checkUndefined(object))
+    return error;
+  if (llvm::Error error = writeFile(script, "{ global: " + llvm::join(job.exports, "; ") + "; local: *; };\n"))
+    return error;
+  std::string library = "lib" + job.bundle + ".so";
+  if (llvm::Error error = runLinker(*linker,
+                                    {"-shared", "-soname", library, "--version-script=" + script, "--build-id=none",
+                                     "-z", "relro", "-z", "now", "-z", "noexecstack", "--hash-style=gnu", object,
+                                     "-o", job.folder + "/" + library},
+                                    log))
+    return error;
+  return writeStaticLibrary(object, job.folder + "/lib" + job.bundle + ".a");
+}
+
+} // namespace attnc

@@ -1,0 +1,297 @@
+//===- LowerEntries.cpp - planned entries as LLVM functions ----------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/emit/LowerEntries.h"
+
+#include "compiler/emit/BinaryInterface.h"
+#include "compiler/emit/BufferView.h"
+#include "compiler/emit/PlannedModule.h"
+
+using namespace mlir;
+
+namespace attnc {
+namespace {
+
+/// Writes code at the end of a block that grows; knows where the sizes are.
+class CodeWriter {
+public:
+  CodeWriter(Block *block, Location loc, const std::vector<std::string> &sizeNames)
+      : builder(OpBuilder::atBlockEnd(block)), types(builder.getContext()), loc(loc), sizeNames(sizeNames) {}
+
+  OpBuilder builder;
+  InterfaceTypes types;
+  Location loc;
+
+  Value constant(Type type, int64_t value) {
+    return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
+  }
+  Value address(Type type, Value base, ArrayRef<LLVM::GEPArg> indices) {
+    return LLVM::GEPOp::create(builder, loc, types.pointer, type, base, indices);
+  }
+  Value load(Type type, Value from) { return LLVM::LoadOp::create(builder, loc, type, from); }
+  void store(Value value, Value to) { LLVM::StoreOp::create(builder, loc, value, to); }
+
+  /// The vector of sizes, before the first call of evaluate().
+  void setSizes(Value pointer) { sizes = pointer; }
+
+  /// A formula's value as i64. Entries are straight lines, so a value computed once serves from there on.
+  Value evaluate(attn::SizeAttr formula) {
+    if (Value known = values.lookup(formula))
+      return known;
+    Value sum = constant(types.int64, 0);
+    for (const attn::SizeTerm &term : formula.getTerms()) {
+      Value product = constant(types.int64, term.coefficient);
+      for (StringAttr name : term.names.getAsRange<StringAttr>())
+        product = LLVM::MulOp::create(builder, loc, product, size(name));
+      sum = LLVM::AddOp::create(builder, loc, sum, product);
+    }
+    return values[formula] = sum;
+  }
+
+private:
+  const std::vector<std::string> &sizeNames;
+  Value sizes;
+  llvm::DenseMap<Attribute, Value> values; // of formulas, and of sizes by name
+
+  Value size(StringAttr name) {
+    Value &known = values[name];
+    if (!known) {
+      auto found = llvm::find(sizeNames, name.getValue());
+      assert(found != sizeNames.end() && "checked before lowering");
+      int32_t index = static_cast<int32_t>(found - sizeNames.begin());
+      known = load(types.int64, address(types.int64, sizes, {index}));
+    }
+    return known;
+  }
+};
+
+/// Halide buffers on an entry's stack: one set that every call fills anew.
+class BufferStack {
+public:
+  BufferStack(CodeWriter &code, ArrayRef<CallBuffers> calls) : code(code) {
+    for (const CallBuffers &call : calls) {
+      count = std::max<int64_t>(count, call.buffers.size());
+      for (const BufferView &view : call.buffers)
+        rank = std::max<int64_t>(rank, view.extents.size());
+    }
+    if (count == 0)
+      return;
+    buffers = allocate(code.types.buffer, count);
+    axes = allocate(code.types.axis, count * rank);
+    // What no call changes: minima and flags are zero, lanes one, axes at their place.
+    for (int32_t slot = 0; slot < count; ++slot) {
+      code.store(axis(slot, 0), field(slot, BufferField::Axes));
+      code.store(code.constant(code.types.int16, 1), field(slot, BufferField::Type, 2));
+    }
+  }
+
+  /// Describes `view` in buffer `slot`; its elements start at `host`.
+  Value fill(int32_t slot, const BufferView &view, Value host) {
+    constexpr int64_t signedInteger = 0, floatingPoint = 2; // halide_type_code_t
+    const InterfaceTypes &types = code.types;
+    code.store(host, field(slot, BufferField::Host));
+    code.store(code.constant(types.int8, isa<FloatType>(view.element) ? floatingPoint : signedInteger),
+               field(slot, BufferField::Type, 0));
+    code.store(code.constant(types.int8, view.element.getIntOrFloatBitWidth()), field(slot, BufferField::Type, 1));
+    code.store(code.constant(types.int32, view.extents.size()), field(slot, BufferField::Rank));
+    for (int32_t i = 0, last = view.extents.size() - 1; i <= last; ++i) {
+      code.store(number(view.extents[last - i]), axisField(slot, i, AxisField::Extent));
+      code.store(number(view.strides[last - i]), axisField(slot, i, AxisField::Stride));
+    }
+    return code.address(types.buffer, buffers, {slot});
+  }
+
+private:
+  CodeWriter &code;
+  int64_t count = 0, rank = 0;
+  Value buffers, axes;
+
+  Value allocate(Type type, int64_t number) {
+    OpBuilder &b = code.builder;
+    Type array = LLVM::LLVMArrayType::get(type, number);
+    Value memory =
+        LLVM::AllocaOp::create(b, code.loc, code.types.pointer, array, code.constant(code.types.int32, 1), 16);
+    int64_t bytes = number * (type == Type(code.types.buffer) ? 56 : 16);
+    LLVM::MemsetOp::create(b, code.loc, memory, code.constant(code.types.int8, 0),
+                           code.constant(code.types.int64, bytes), /*isVolatile=*/false);
+    return memory;
+  }
+  Value field(int32_t slot, BufferField which) {
+    return code.address(code.types.buffer, buffers, {slot, static_cast<int32_t>(which)});
+  }
+  Value field(int32_t slot, BufferField which, int32_t inner) {
+    return code.address(code.types.buffer, buffers, {slot, static_cast<int32_t>(which), inner});
+  }
+  Value axis(int32_t slot, int32_t i) {
+    return code.address(code.types.axis, axes, {static_cast<int32_t>(slot * rank + i)});
+  }
+  Value axisField(int32_t slot, int32_t i, AxisField which) {
+    return code.address(code.types.axis, axes,
+                        {static_cast<int32_t>(slot * rank + i), static_cast<int32_t>(which)});
+  }
+  Value number(attn::SizeAttr formula) {
+    return LLVM::TruncOp::create(code.builder, code.loc, code.types.int32, code.evaluate(formula));
+  }
+};
+
+/// Lowers one entry.
+class EntryLowering {
+public:
+  EntryLowering(LLVM::LLVMFuncOp function, Block *body, func::FuncOp entry, const PlannedModule &planned)
+      : function(function), entry(entry), code(body, entry.getLoc(), planned.sizes) {}
+
+  void run(ArrayRef<CallBuffers> calls) {
+    invocation = function.getArgument(0);
+    context = invocationField(InvocationField::Context);
+    tensors = invocationField(InvocationField::Tensors);
+    code.setSizes(invocationField(InvocationField::Sizes));
+    kernels = invocationField(InvocationField::Kernels);
+    Block *exit = code.builder.createBlock(&function.getBody(), function.getBody().end(), {code.types.int32},
+                                           {entry.getLoc()});
+    LLVM::ReturnOp::create(code.builder, entry.getLoc(), exit->getArgument(0));
+    code.builder.setInsertionPointToEnd(&function.getBody().front());
+    BufferStack stack(code, calls);
+    for (const CallBuffers &call : calls)
+      lowerCall(call, stack, exit);
+    LLVM::BrOp::create(code.builder, code.loc, ValueRange(code.constant(code.types.int32, 0)), exit);
+  }
+
+private:
+  LLVM::LLVMFuncOp function;
+  func::FuncOp entry;
+  CodeWriter code;
+  Value invocation, context, tensors, kernels;
+  llvm::DenseMap<int64_t, Value> bases;
+
+  Value invocationField(InvocationField field) {
+    return code.load(code.types.pointer,
+                     code.address(code.types.invocation, invocation, {0, static_cast<int32_t>(field)}));
+  }
+
+  /// Start of the memory that `view` lies in, loaded where it is first needed.
+  Value base(const BufferView &view) {
+    switch (view.memory) {
+    case attn::Memory::arena:
+      return cachedBase(-1, [&] { return invocationField(InvocationField::Arena); });
+    case attn::Memory::state:
+      return cachedBase(-2, [&] { return invocationField(InvocationField::State); });
+    case attn::Memory::weights:
+      return cachedBase(-3, [&] { return invocationField(InvocationField::Weights); });
+    case attn::Memory::argument:
+      return tensor(view.tensor);
+    case attn::Memory::result:
+      return tensor(entry.getNumArguments() + view.tensor);
+    }
+    llvm_unreachable("all memories are listed");
+  }
+  Value tensor(int64_t index) {
+    return cachedBase(index, [&] {
+      return code.load(code.types.pointer,
+                       code.address(code.types.pointer, tensors, {static_cast<int32_t>(index)}));
+    });
+  }
+  template <typename Load> Value cachedBase(int64_t key, Load load) {
+    Value &known = bases[key];
+    if (!known)
+      known = load();
+    return known;
+  }
+
+  void lowerCall(const CallBuffers &call, BufferStack &stack, Block *exit) {
+    code.loc = call.call->getLoc();
+    const InterfaceTypes &types = code.types;
+    Value kernel = code.load(types.pointer,
+                             code.address(types.pointer, kernels, {static_cast<int32_t>(call.kernel)}));
+    SmallVector<Value> arguments = {kernel, context};
+    for (auto [slot, view] : llvm::enumerate(call.buffers)) {
+      Value start = base(view);
+      Value host = code.address(types.int8, start, {code.evaluate(view.offset)});
+      arguments.push_back(stack.fill(slot, view, host));
+    }
+    SmallVector<Type> parameters(arguments.size() - 1, types.pointer);
+    auto type = LLVM::LLVMFunctionType::get(types.int32, parameters);
+    Value result = LLVM::CallOp::create(code.builder, code.loc, type, arguments).getResult();
+    Value failed = LLVM::ICmpOp::create(code.builder, code.loc, LLVM::ICmpPredicate::ne, result,
+                                        code.constant(types.int32, 0));
+    Block *before = code.builder.getInsertionBlock();
+    Block *next = code.builder.createBlock(exit);
+    code.builder.setInsertionPointToEnd(before);
+    LLVM::CondBrOp::create(code.builder, code.loc, failed, exit, ValueRange(result), next, ValueRange());
+    code.builder.setInsertionPointToEnd(next);
+  }
+};
+
+/// `int64_t NAME(const int64_t *sizes)`, which evaluates `formula`.
+void lowerFormula(OpBuilder &builder, Location loc, const std::string &name, attn::SizeAttr formula,
+                  const PlannedModule &planned) {
+  InterfaceTypes types(builder.getContext());
+  auto function =
+      LLVM::LLVMFuncOp::create(builder, loc, name, LLVM::LLVMFunctionType::get(types.int64, {types.pointer}),
+                               LLVM::Linkage::Internal);
+  Block *body = function.addEntryBlock(builder);
+  CodeWriter code(body, loc, planned.sizes);
+  code.setSizes(function.getArgument(0));
+  Value bytes = code.evaluate(formula);
+  LLVM::ReturnOp::create(code.builder, loc, bytes);
+  builder.setInsertionPointAfter(function);
+}
+
+/// Every size that `formula` names is one of the module's.
+LogicalResult checkSizes(Operation *op, attn::SizeAttr formula, const PlannedModule &planned) {
+  for (const attn::SizeTerm &term : formula.getTerms())
+    for (StringAttr name : term.names.getAsRange<StringAttr>())
+      if (!llvm::is_contained(planned.sizes, name.getValue()))
+        return op->emitError("depends on '") << name.getValue() << "', which is not a size of this model";
+  return success();
+}
+
+LogicalResult checkSizes(const CallBuffers &call, const PlannedModule &planned) {
+  for (const BufferView &view : call.buffers) {
+    if (failed(checkSizes(call.call, view.offset, planned)))
+      return failure();
+    for (const auto &formulas : {view.extents, view.strides})
+      for (attn::SizeAttr formula : formulas)
+        if (failed(checkSizes(call.call, formula, planned)))
+          return failure();
+  }
+  return success();
+}
+
+LogicalResult lowerEntry(OpBuilder &builder, PlannedEntry entry, const PlannedModule &planned,
+                         const PlannedSymbols &symbols, StringRef bundle) {
+  FailureOr<std::vector<CallBuffers>> calls = followViews(entry.function, symbols);
+  if (failed(calls) || failed(checkSizes(entry.function, entry.arena, planned)))
+    return failure();
+  for (const CallBuffers &call : *calls)
+    if (failed(checkSizes(call, planned)))
+      return failure();
+  InterfaceTypes types(builder.getContext());
+  std::string name = (bundle + "_" + entry.name).str();
+  Location loc = entry.function.getLoc();
+  auto function =
+      LLVM::LLVMFuncOp::create(builder, loc, name, LLVM::LLVMFunctionType::get(types.int32, {types.pointer}));
+  Block *body = function.addEntryBlock(builder);
+  EntryLowering(function, body, entry.function, planned).run(*calls);
+  builder.setInsertionPointAfter(function);
+  lowerFormula(builder, loc, name + "_arena_bytes", entry.arena, planned);
+  return success();
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> lowerEntries(ModuleOp module, StringRef bundle) {
+  FailureOr<PlannedModule> planned = readPlannedModule(module);
+  if (failed(planned) || failed(checkSizes(module, planned->state, *planned)))
+    return nullptr;
+  module.getContext()->loadDialect<LLVM::LLVMDialect>();
+  OwningOpRef<ModuleOp> lowered = ModuleOp::create(module.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(lowered->getBody());
+  PlannedSymbols symbols(module);
+  for (const PlannedEntry &entry : planned->entries)
+    if (failed(lowerEntry(builder, entry, *planned, symbols, bundle)))
+      return nullptr;
+  lowerFormula(builder, module.getLoc(), (bundle + "_state_bytes").str(), planned->state, *planned);
+  return lowered;
+}
+
+} // namespace attnc

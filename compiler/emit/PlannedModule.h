@@ -1,0 +1,32 @@
+//===- PlannedModule.h - what memory planning recorded ---------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the attributes that attn-plan-memory leaves on a module and its entries.
+
+#ifndef ATTNC_COMPILER_EMIT_PLANNEDMODULE_H
+#define ATTNC_COMPILER_EMIT_PLANNEDMODULE_H
+
+#include "dialect/IR/Attn.h"
+
+namespace attnc {
+
+struct PlannedEntry {
+  std::string name;
+  mlir::func::FuncOp function;
+  attn::SizeAttr arena; // bytes
+};
+
+struct PlannedModule {
+  std::vector<std::string> sizes; // sorted: the order of the vector that every entry gets
+  std::vector<PlannedEntry> entries;
+  std::vector<std::string> kernels; // in the order of the kernel table
+  attn::SizeAttr state;             // bytes
+  int64_t weightBytes = 0;
+};
+
+/// Fails with a located error where `module` is not planned.
+mlir::FailureOr<PlannedModule> readPlannedModule(mlir::ModuleOp module);
+
+} // namespace attnc
+
+#endif // ATTNC_COMPILER_EMIT_PLANNEDMODULE_H

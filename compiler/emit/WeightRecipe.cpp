@@ -1,0 +1,106 @@
+//===- WeightRecipe.cpp - how each weight of a bundle comes about ----------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/emit/WeightRecipe.h"
+
+#include "compiler/emit/PlannedModule.h"
+#include <nlohmann/json.hpp>
+
+using namespace mlir;
+
+namespace attnc {
+namespace {
+
+/// Bytes of a weight as stored: whole panels, or dense and padded to a cache line.
+int64_t storedBytes(const WeightRecipe &recipe) {
+  constexpr int64_t line = 64, element = sizeof(float);
+  if (recipe.panels != 0)
+    return (recipe.out() + recipe.panels - 1) / recipe.panels * recipe.panels * recipe.in() * element;
+  int64_t bytes = recipe.out() * recipe.in() * element;
+  // Vectors are padded to whole panels of 32 outputs, which kernels read as they read the panels.
+  int64_t unit = recipe.shape.size() == 1 ? 32 * element : line;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+WeightRecipe readRecipe(attn::WeightOp weight) {
+  WeightRecipe recipe;
+  recipe.name = weight.getSymName().str();
+  auto type = cast<RankedTensorType>(weight.getType());
+  recipe.shape = type.getShape().vec();
+  recipe.offset = weight.getOffset().value_or(-1);
+  if (auto panels = dyn_cast_or_null<attn::PanelsAttr>(type.getEncoding()))
+    recipe.panels = panels.getColumns();
+  if (std::optional<ArrayAttr> tensors = weight.getTensors())
+    for (StringAttr tensor : tensors->getAsRange<StringAttr>())
+      recipe.tensors.push_back(tensor.str());
+  if (std::optional<ArrayRef<int64_t>> rows = weight.getRows())
+    recipe.rows = rows->vec();
+  else if (!recipe.tensors.empty())
+    recipe.rows = {recipe.out()};
+  recipe.transposed = weight.getTransposed();
+  recipe.bytes = storedBytes(recipe);
+  return recipe;
+}
+
+/// A manifest may have been edited by hand: everything that packing relies on is checked.
+bool isSound(const WeightRecipe &recipe, int64_t offset) {
+  constexpr int64_t most = int64_t(1) << 40;
+  if (recipe.shape.empty() || recipe.shape.size() > 2 || recipe.tensors.size() != recipe.rows.size())
+    return false;
+  for (int64_t extent : recipe.shape)
+    if (extent < 1 || extent > most / recipe.out() / 4)
+      return false;
+  if (recipe.panels < 0 || recipe.panels > 4096 || (recipe.panels != 0 && recipe.shape.size() != 2))
+    return false;
+  int64_t rows = 0;
+  for (int64_t extent : recipe.rows)
+    if (extent < 1 || (rows += extent) > recipe.out())
+      return false;
+  return (recipe.tensors.empty() || rows == recipe.out()) && recipe.offset == offset &&
+         recipe.bytes == storedBytes(recipe);
+}
+
+} // namespace
+
+llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(ModuleOp planned) {
+  std::vector<WeightRecipe> recipes;
+  for (attn::WeightOp weight : planned.getOps<attn::WeightOp>())
+    recipes.push_back(readRecipe(weight));
+  llvm::stable_sort(recipes, [](const auto &a, const auto &b) { return a.offset < b.offset; });
+  int64_t offset = 0;
+  for (const WeightRecipe &recipe : recipes) {
+    if (!isSound(recipe, offset))
+      return llvm::createStringError("weight '" + recipe.name + "' is planned at byte " +
+                                     std::to_string(recipe.offset) + ", but the one before it ends at " +
+                                     std::to_string(offset));
+    offset += recipe.bytes;
+  }
+  return recipes;
+}
+
+llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(const nlohmann::json &tensors) {
+  std::vector<WeightRecipe> recipes;
+  int64_t offset = 0;
+  try {
+    for (const nlohmann::json &tensor : tensors) {
+      WeightRecipe recipe;
+      tensor.at("name").get_to(recipe.name);
+      tensor.at("shape").get_to(recipe.shape);
+      tensor.at("offset").get_to(recipe.offset);
+      tensor.at("bytes").get_to(recipe.bytes);
+      tensor.at("panels").get_to(recipe.panels);
+      tensor.at("tensors").get_to(recipe.tensors);
+      tensor.at("rows").get_to(recipe.rows);
+      tensor.at("transposed").get_to(recipe.transposed);
+      if (!isSound(recipe, offset))
+        return llvm::createStringError("the manifest's record of weight '" + recipe.name + "' contradicts itself");
+      offset += recipe.bytes;
+      recipes.push_back(std::move(recipe));
+    }
+  } catch (const nlohmann::json::exception &error) {
+    return llvm::createStringError(std::string("the manifest's weights cannot be read: ") + error.what());
+  }
+  return recipes;
+}
+
+} // namespace attnc

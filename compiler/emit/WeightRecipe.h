@@ -1,0 +1,45 @@
+//===- WeightRecipe.h - how each weight of a bundle comes about ------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// One record per weight, read from the planned module when compiling and from the manifest when packing anew.
+
+#ifndef ATTNC_COMPILER_EMIT_WEIGHTRECIPE_H
+#define ATTNC_COMPILER_EMIT_WEIGHTRECIPE_H
+
+#include "llvm/Support/Error.h"
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class ModuleOp;
+}
+
+namespace attnc {
+
+struct WeightRecipe {
+  std::string name;
+  std::vector<int64_t> shape; // out x in, or one axis
+  int64_t offset = 0;         // bytes from the start of the data part
+  int64_t bytes = 0;          // with the padding to a multiple of 64
+  int64_t panels = 0;         // columns of a panel; 0: dense
+  // Names in the source of weights, joined along the out axis; "" stands for zeros. None: the weight is a constant.
+  std::vector<std::string> tensors;
+  std::vector<int64_t> rows; // out extents of `tensors`
+  bool transposed = false;   // the source holds in x out
+
+  int64_t out() const { return shape[0]; }
+  int64_t in() const { return shape.size() == 2 ? shape[1] : 1; }
+};
+
+/// The weights of `planned` in the order of their offsets. Fails where they leave holes or overlap.
+llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(mlir::ModuleOp planned);
+
+/// The same from `weights.tensors` of a manifest.
+llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(const nlohmann::json &tensors);
+
+} // namespace attnc
+
+#endif // ATTNC_COMPILER_EMIT_WEIGHTRECIPE_H

@@ -1,0 +1,168 @@
+//===- WriteManifest.cpp - manifest.json -----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/emit/WriteManifest.h"
+
+#include "compiler/emit/Hash.h"
+#include "compiler/emit/PlannedModule.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+#include <nlohmann/json.hpp>
+
+using Json = nlohmann::ordered_json;
+
+namespace attnc {
+namespace {
+
+/// A name and type of the entry's argument or result `number`.
+Json makeTensor(mlir::DictionaryAttr attributes, mlir::Type valueType) {
+  auto type = mlir::cast<mlir::RankedTensorType>(valueType);
+  auto name = attributes ? attributes.getAs<mlir::StringAttr>("attn.name") : nullptr;
+  Json shape = Json::array();
+  for (auto [axis, axisName] : llvm::enumerate(attn::axisNames(type))) {
+    if (type.isDynamicDim(axis))
+      shape.push_back(axisName.str());
+    else
+      shape.push_back(type.getDimSize(axis));
+  }
+  return {{"name", name ? name.str() : ""},
+          {"type", mlir::isa<mlir::FloatType>(type.getElementType()) ? "f32" : "i32"},
+          {"shape", std::move(shape)}};
+}
+
+Json makeEntry(PlannedEntry entry) {
+  Json arguments = Json::array(), results = Json::array();
+  mlir::func::FuncOp function = entry.function;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    arguments.push_back(makeTensor(function.getArgAttrDict(i), function.getArgumentTypes()[i]));
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    results.push_back(makeTensor(function.getResultAttrDict(i), function.getResultTypes()[i]));
+  return {{"name", entry.name},
+          {"arguments", std::move(arguments)},
+          {"results", std::move(results)},
+          {"arena", entry.arena.str()}};
+}
+
+Json idOrNull(const LocatedId &id) { return *id ? Json(**id) : Json(nullptr); }
+
+Json makeTokenizer(const TokenizerSpec &tokenizer, const TokenizerFile &file) {
+  switch (*tokenizer.kind) {
+  case TokenizerKind::Ids:
+    return {{"kind", "ids"}};
+  case TokenizerKind::SentencePiece:
+    return {{"kind", "sentencepiece"}, {"file", file.name}};
+  case TokenizerKind::Vocabulary:
+    return {{"kind", "vocabulary"}, {"file", file.name}};
+  case TokenizerKind::Characters:
+    return {{"kind", "characters"}, {"file", file.name}};
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+Json makeEarlyStopping(EarlyStopping rule) {
+  return rule == EarlyStopping::Never ? Json("never") : Json(rule == EarlyStopping::True);
+}
+
+/// What only an encoder-decoder has: limits, vocabulary, tokens, tokenizer, decoding.
+void addModel(Json &manifest, const ModelSpec &model, const TokenizerFiles &files) {
+  Json limit = *model.positions.kind == PositionKind::None ? Json(nullptr) : Json(*model.positions.maxLength);
+  manifest["limits"] = {{"source", limit}, {"target", limit}};
+  manifest["vocabulary"] = {{"source", *model.vocabulary.source}, {"target", *model.vocabulary.target}};
+  const TokensSpec &tokens = model.tokens;
+  manifest["tokens"] = {{"start", *tokens.start},
+                        {"end", *tokens.end},
+                        {"pad", *tokens.pad},
+                        {"unknown", idOrNull(tokens.unknown)},
+                        {"source_unknown", idOrNull(tokens.sourceUnknown)},
+                        {"source_start", idOrNull(tokens.sourceStart)},
+                        {"source_end", idOrNull(tokens.sourceEnd)}};
+  manifest["tokenizer"] = {{"source", makeTokenizer(model.sourceTokenizer, files.source)},
+                           {"target", makeTokenizer(model.targetTokenizer, files.target)}};
+  const DecodingSpec &decoding = model.decoding;
+  manifest["decoding"] = {{"beam", *decoding.beam},
+                          {"length_penalty", *decoding.lengthPenalty},
+                          {"max_length", *decoding.maxLength},
+                          {"min_length", *decoding.minLength},
+                          {"early_stopping", makeEarlyStopping(*decoding.earlyStopping)}};
+}
+
+Json makeWeights(const std::vector<WeightRecipe> &weights) {
+  Json tensors = Json::array();
+  for (const WeightRecipe &weight : weights)
+    tensors.push_back({{"name", weight.name},
+                       {"shape", weight.shape},
+                       {"offset", weight.offset},
+                       {"bytes", weight.bytes},
+                       {"hash", ""},
+                       {"panels", weight.panels},
+                       {"tensors", weight.tensors},
+                       {"rows", weight.rows},
+                       {"transposed", weight.transposed}});
+  int64_t bytes = weights.empty() ? 0 : weights.back().offset + weights.back().bytes;
+  return {{"file", "weights.safetensors"}, {"bytes", bytes}, {"hash", ""}, {"tensors", std::move(tensors)}};
+}
+
+} // namespace
+
+TokenizerFiles tokenizerFiles(const Spec &spec) {
+  TokenizerFiles files;
+  if (!spec.model)
+    return files;
+  auto describe = [&](const TokenizerSpec &tokenizer) -> TokenizerFile {
+    if (tokenizer.file->empty())
+      return {};
+    return {spec.resolve(*tokenizer.file), llvm::sys::path::filename(*tokenizer.file).str()};
+  };
+  files.source = describe(spec.model->sourceTokenizer);
+  files.target = describe(spec.model->targetTokenizer);
+  if (files.source.name == files.target.name && files.source.from != files.target.from) {
+    files.source.name = "source-" + files.source.name;
+    files.target.name = "target-" + files.target.name;
+  }
+  return files;
+}
+
+Json makeManifest(const Spec &spec, mlir::ModuleOp module, llvm::StringRef bundle,
+                  llvm::ArrayRef<CpuVariant> variants, const std::vector<WeightRecipe> &weights) {
+  mlir::FailureOr<PlannedModule> planned = readPlannedModule(module);
+  assert(succeeded(planned) && "lowerEntries has read it before");
+  Json manifest = {{"format", 1},
+                   {"name", bundle.str()},
+                   {"kind", spec.model ? "encoder_decoder" : "graph"},
+                   {"sizes", planned->sizes},
+                   {"entries", Json::array()},
+                   {"state", planned->state.str()}};
+  for (const PlannedEntry &entry : planned->entries)
+    manifest["entries"].push_back(makeEntry(entry));
+  if (spec.model)
+    addModel(manifest, *spec.model, tokenizerFiles(spec));
+  manifest["variants"] = Json::array();
+  for (const CpuVariant &variant : variants)
+    manifest["variants"].push_back({{"name", variant.name}, {"features", variant.features}});
+  manifest["kernels"] = planned->kernels;
+  manifest["weights"] = makeWeights(weights);
+  manifest["golden"] = Json::object();
+  return manifest;
+}
+
+void setWeightHashes(Json &manifest, const WeightHashes &hashes) {
+  Json &weights = manifest["weights"];
+  weights["hash"] = hashes.file;
+  for (auto [tensor, hash] : llvm::zip_equal(weights["tensors"], hashes.tensors))
+    tensor["hash"] = hash;
+}
+
+std::string manifestHash(const Json &manifest) {
+  nlohmann::json covered = manifest; // keys sorted from here on
+  covered.erase("golden");
+  covered["weights"].erase("hash");
+  for (nlohmann::json &tensor : covered["weights"]["tensors"])
+    tensor.erase("hash");
+  return hash128(covered.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+std::string manifestText(const Json &manifest) {
+  return manifest.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+} // namespace attnc

@@ -1,0 +1,43 @@
+//===- WriteManifest.h - manifest.json -------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What docs/architecture.md shows under "Bundle", from the spec and the planned module.
+
+#ifndef ATTNC_COMPILER_EMIT_WRITEMANIFEST_H
+#define ATTNC_COMPILER_EMIT_WRITEMANIFEST_H
+
+#include "compiler/emit/CpuVariant.h"
+#include "compiler/emit/PackWeights.h"
+#include "compiler/spec/Spec.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <nlohmann/json_fwd.hpp>
+
+namespace attnc {
+
+/// Where a tokenizer's file comes from and what it is called in the bundle; both empty where none is needed.
+struct TokenizerFile {
+  std::string from;
+  std::string name;
+};
+
+struct TokenizerFiles {
+  TokenizerFile source, target;
+};
+TokenizerFiles tokenizerFiles(const Spec &spec);
+
+/// Everything but the hashes of the weights and the golden vectors.
+nlohmann::ordered_json makeManifest(const Spec &spec, mlir::ModuleOp planned, llvm::StringRef bundle,
+                                    llvm::ArrayRef<CpuVariant> variants, const std::vector<WeightRecipe> &weights);
+
+/// Puts the hashes of a weight file in.
+void setWeightHashes(nlohmann::ordered_json &manifest, const WeightHashes &hashes);
+
+/// The hash that the descriptor has: of all that other weights leave as it is.
+std::string manifestHash(const nlohmann::ordered_json &manifest);
+
+/// As it stands in the bundle.
+std::string manifestText(const nlohmann::ordered_json &manifest);
+
+} // namespace attnc
+
+#endif // ATTNC_COMPILER_EMIT_WRITEMANIFEST_H

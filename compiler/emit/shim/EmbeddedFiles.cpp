@@ -1,0 +1,15 @@
+//===- EmbeddedFiles.cpp - files that attnc carries inside itself ----------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/emit/shim/EmbeddedFiles.h"
+
+// Defined in EmbeddedFiles.S.
+extern "C" const char attnc_shim_begin[], attnc_shim_end[], attnc_bundle_header_begin[], attnc_bundle_header_end[];
+
+namespace attnc {
+
+std::string_view halideShimObject() { return {attnc_shim_begin, attnc_shim_end}; }
+
+std::string_view bundleHeader() { return {attnc_bundle_header_begin, attnc_bundle_header_end}; }
+
+} // namespace attnc

@@ -1,0 +1,19 @@
+//===- EmbeddedFiles.h - files that attnc carries inside itself ------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ATTNC_COMPILER_EMIT_SHIM_EMBEDDEDFILES_H
+#define ATTNC_COMPILER_EMIT_SHIM_EMBEDDEDFILES_H
+
+#include <string_view>
+
+namespace attnc {
+
+/// HalideShim.c, compiled for x86-64.
+std::string_view halideShimObject();
+
+/// The text of attnrt/bundle.h.
+std::string_view bundleHeader();
+
+} // namespace attnc
+
+#endif // ATTNC_COMPILER_EMIT_SHIM_EMBEDDEDFILES_H

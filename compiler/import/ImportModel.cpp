@@ -1,0 +1,253 @@
+//===- ImportModel.cpp - `model:` to attn module ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes an encoder-decoder Transformer (Vaswani et al. 2017) as `encode` and `decode`, attention unfused.
+
+#include "compiler/import/SpecBuilder.h"
+#include "compiler/spec/WeightNames.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace attnc {
+namespace {
+
+/// The roles that one side of the network takes.
+struct SideRoles {
+  WeightRole table;
+  WeightRole positions;
+  WeightRole embeddingNorm;
+  WeightRole feedForward;
+  WeightRole feedForwardNorm;
+  WeightRole finalNorm;
+};
+
+/// One attention: who asks, who is asked, and which keys are hidden.
+struct Attention {
+  WeightRole role;
+  int64_t layer;
+  Value memory;  // batch x key x width; null: the queries themselves
+  Value lengths; // batch: keys past it are hidden; null: none are
+  bool isCausal;
+};
+
+class ModelImporter {
+public:
+  ModelImporter(const Spec &spec, ModuleOp module) : spec(spec), model(*spec.model), build(spec, module) {}
+
+  void import();
+
+private:
+  void declareWeights();
+  void declareSinusoids();
+  Value getWeight(mlir::Location where, const WeightUse &use);
+  Value linear(mlir::Location where, Value rows, WeightUse use, bool hasBias);
+  Value norm(Value rows, WeightRole role, int64_t layer);
+  Value attend(Value queries, const Attention &attention);
+  Value feedForward(Value rows, WeightRole role, int64_t layer);
+  Value embed(Value ids, const SideRoles &roles);
+  template <typename Work> Value block(Value rows, WeightRole normRole, int64_t layer, Work work);
+  RankedTensorType tensor(ArrayRef<StringRef> names, Type element);
+  void importEncode();
+  void importDecode();
+
+  const Spec &spec;
+  const ModelSpec &model;
+  SpecBuilder build;
+  llvm::StringMap<attn::WeightOp> weights;
+};
+
+} // namespace
+
+static constexpr StringRef sinusoids = "sinusoids";
+
+void ModelImporter::declareWeights() {
+  for (const WeightUse &use : weightsOf(model)) {
+    const Located<std::string> &pattern = spec.weights.names[size_t(use.role)];
+    std::string symbol = symbolOf(use);
+    attn::WeightOp weight =
+        build.declareWeight(build.at(pattern.given ? pattern.where : model.where), symbol, use.shape);
+    weight.setTensorsAttr(build.getStrArrayAttr({expandPattern(*pattern, use)}));
+    bool isMatrix = use.shape.size() == 2;
+    weight.setTransposed(isMatrix && isLinear(use.role) && *spec.weights.transposed);
+    weights[symbol] = weight;
+  }
+}
+
+void ModelImporter::declareSinusoids() {
+  const PositionsSpec &positions = model.positions;
+  if (*positions.kind != PositionKind::Sinusoidal)
+    return;
+  attn::WeightOp table =
+      build.declareWeight(build.at(positions.where), sinusoids, {*positions.maxLength, *model.width});
+  bool isInterleaved = *positions.layout == SinusoidLayout::Interleaved;
+  table.setSinusoidAttr(attn::SinusoidAttr::get(build.getContext(), isInterleaved, *positions.start));
+  weights[sinusoids] = table;
+}
+
+Value ModelImporter::getWeight(mlir::Location where, const WeightUse &use) {
+  return build.getWeight(where, weights.at(symbolOf(use)));
+}
+
+Value ModelImporter::linear(mlir::Location where, Value rows, WeightUse use, bool hasBias) {
+  Value weight = getWeight(where, use);
+  use.isBias = true;
+  Value bias = hasBias ? getWeight(where, use) : Value();
+  return attn::LinearOp::create(build, where, rows, weight, bias);
+}
+
+Value ModelImporter::norm(Value rows, WeightRole role, int64_t layer) {
+  mlir::Location where = build.at(model.norm.where);
+  Value weight = getWeight(where, {role, layer});
+  FloatAttr epsilon = build.getF32FloatAttr(float(*model.norm.epsilon));
+  if (*model.norm.kind == NormKind::Rms)
+    return attn::RmsNormOp::create(build, where, rows, weight, epsilon);
+  Value bias = *model.biases.norm ? getWeight(where, {role, layer, 0, true}) : Value();
+  return attn::LayerNormOp::create(build, where, rows, weight, bias, epsilon);
+}
+
+/// Residual and norm around `work`: after it (post) or before it (pre).
+template <typename Work>
+Value ModelImporter::block(Value rows, WeightRole normRole, int64_t layer, Work work) {
+  bool isPre = *model.norm.place == NormPlace::Pre;
+  Value worked = work(isPre ? norm(rows, normRole, layer) : rows);
+  Value sum = attn::AddOp::create(build, build.at(model.norm.place.where), worked, rows);
+  return isPre ? sum : norm(sum, normRole, layer);
+}
+
+Value ModelImporter::attend(Value queries, const Attention &attention) {
+  mlir::Location where = build.at(model.heads.where);
+  Value memory = attention.memory ? attention.memory : queries;
+  auto project = [&](Value rows, unsigned projection) {
+    return linear(where, rows, {attention.role, attention.layer, projection}, *model.biases.attention);
+  };
+  auto projectHeads = [&](Value rows, unsigned projection) -> Value {
+    return attn::SplitHeadsOp::create(build, where, project(rows, projection), *model.heads);
+  };
+  Value query = projectHeads(queries, 0), key = projectHeads(memory, 1), value = projectHeads(memory, 2);
+  Value scores = attn::MatmulOp::create(build, where, query, key, /*transposed=*/true);
+  double scale = model.attentionScale->value_or(1 / std::sqrt(double(*model.width / *model.heads)));
+  scores = attn::ScaleOp::create(build, where, scores, build.getF32FloatAttr(float(scale)));
+  if (attention.isCausal)
+    scores = attn::CausalMaskOp::create(build, where, scores);
+  if (attention.lengths)
+    scores = attn::PaddingMaskOp::create(build, where, scores, attention.lengths);
+  Value shares = attn::SoftmaxOp::create(build, where, scores);
+  Value context = attn::MatmulOp::create(build, where, shares, value, /*transposed=*/false);
+  return project(attn::MergeHeadsOp::create(build, where, context), 3);
+}
+
+static attn::ActivationKind kindOf(Activation activation) {
+  switch (activation) {
+  case Activation::Relu:
+    return attn::ActivationKind::relu;
+  case Activation::Gelu:
+    return attn::ActivationKind::gelu;
+  case Activation::GeluTanh:
+    return attn::ActivationKind::gelu_tanh;
+  case Activation::Silu:
+    return attn::ActivationKind::silu;
+  }
+  llvm_unreachable("every activation is listed");
+}
+
+Value ModelImporter::feedForward(Value rows, WeightRole role, int64_t layer) {
+  const FeedForwardSpec &feedForward = model.feedForward;
+  mlir::Location where = build.at(feedForward.where);
+  bool hasBias = *model.biases.feedForward;
+  Value inner = linear(where, rows, {role, layer, 0}, hasBias);
+  inner = attn::ActivationOp::create(build, build.at(feedForward.activation.where), inner,
+                                     kindOf(*feedForward.activation));
+  return linear(where, inner, {role, layer, 1}, hasBias);
+}
+
+Value ModelImporter::embed(Value ids, const SideRoles &roles) {
+  mlir::Location where = build.at(model.embedding.where);
+  Value rows = attn::EmbedOp::create(build, where, ids, getWeight(where, {roles.table}));
+  if (float scale = float(*model.embedding.scale); scale != 1)
+    rows = attn::ScaleOp::create(build, build.at(model.embedding.scale.where), rows, build.getF32FloatAttr(scale));
+  const PositionsSpec &positions = model.positions;
+  mlir::Location positionsWhere = build.at(positions.where);
+  if (*positions.kind == PositionKind::Sinusoidal)
+    rows = attn::AddPositionsOp::create(build, positionsWhere, rows,
+                                        build.getWeight(positionsWhere, weights.at(sinusoids)), Value(), 0);
+  if (*positions.kind == PositionKind::Learned)
+    rows = attn::AddPositionsOp::create(build, positionsWhere, rows, getWeight(positionsWhere, {roles.positions}),
+                                        Value(), *positions.start);
+  return *model.norm.embedding ? norm(rows, roles.embeddingNorm, 0) : rows;
+}
+
+/// Axes other than `width` are sizes.
+RankedTensorType ModelImporter::tensor(ArrayRef<StringRef> names, Type element) {
+  SmallVector<int64_t> shape;
+  for (StringRef name : names)
+    shape.push_back(name == "width" ? *model.width : ShapedType::kDynamic);
+  return attn::namedTensor(build.getContext(), shape, names, element);
+}
+
+void ModelImporter::importEncode() {
+  const SideRoles roles{sourceTable(model),
+                        WeightRole::EncoderPositions,
+                        WeightRole::EncoderEmbeddingNorm,
+                        WeightRole::EncoderFeedForward,
+                        WeightRole::EncoderFeedForwardNorm,
+                        WeightRole::EncoderFinalNorm};
+  func::FuncOp entry = build.startEntry(build.at(model.encoder.where), "encode",
+                                        {{"source_ids", tensor({"batch", "source"}, build.getI32Type())},
+                                         {"source_lengths", tensor({"batch"}, build.getI32Type())}});
+  Value lengths = entry.getArgument(1);
+  Value rows = embed(entry.getArgument(0), roles);
+  for (int64_t layer = 0; layer < *model.encoder.layers; ++layer) {
+    rows = block(rows, WeightRole::EncoderSelfAttentionNorm, layer, [&](Value input) {
+      return attend(input, {WeightRole::EncoderSelfAttention, layer, Value(), lengths, false});
+    });
+    rows = block(rows, roles.feedForwardNorm, layer,
+                 [&](Value input) { return feedForward(input, roles.feedForward, layer); });
+  }
+  if (*model.norm.final)
+    rows = norm(rows, roles.finalNorm, 0);
+  build.finishEntry(entry, rows, {"memory"});
+}
+
+void ModelImporter::importDecode() {
+  const SideRoles roles{targetTable(model),
+                        WeightRole::DecoderPositions,
+                        WeightRole::DecoderEmbeddingNorm,
+                        WeightRole::DecoderFeedForward,
+                        WeightRole::DecoderFeedForwardNorm,
+                        WeightRole::DecoderFinalNorm};
+  func::FuncOp entry = build.startEntry(build.at(model.decoder.where), "decode",
+                                        {{"target_ids", tensor({"batch", "target"}, build.getI32Type())},
+                                         {"memory", tensor({"batch", "source", "width"}, build.getF32Type())},
+                                         {"source_lengths", tensor({"batch"}, build.getI32Type())}});
+  Value memory = entry.getArgument(1), lengths = entry.getArgument(2);
+  Value rows = embed(entry.getArgument(0), roles);
+  for (int64_t layer = 0; layer < *model.decoder.layers; ++layer) {
+    rows = block(rows, WeightRole::DecoderSelfAttentionNorm, layer, [&](Value input) {
+      return attend(input, {WeightRole::DecoderSelfAttention, layer, Value(), Value(), true});
+    });
+    rows = block(rows, WeightRole::DecoderCrossAttentionNorm, layer, [&](Value input) {
+      return attend(input, {WeightRole::DecoderCrossAttention, layer, memory, lengths, false});
+    });
+    rows = block(rows, roles.feedForwardNorm, layer,
+                 [&](Value input) { return feedForward(input, roles.feedForward, layer); });
+  }
+  if (*model.norm.final)
+    rows = norm(rows, roles.finalNorm, 0);
+  mlir::Location where = build.at(model.vocabulary.target.where);
+  Value bias = *model.biases.output ? getWeight(where, {WeightRole::Output, 0, 0, true}) : Value();
+  Value logits = attn::LinearOp::create(build, where, rows, getWeight(where, {outputTable(model)}), bias);
+  build.finishEntry(entry, logits, {"logits"});
+}
+
+void ModelImporter::import() {
+  declareWeights();
+  declareSinusoids();
+  importEncode();
+  importDecode();
+}
+
+void importModel(const Spec &spec, ModuleOp module) { ModelImporter(spec, module).import(); }
+
+} // namespace attnc

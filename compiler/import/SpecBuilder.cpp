@@ -1,0 +1,65 @@
+//===- SpecBuilder.cpp - what importing models and graphs has in common ----===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Locations, weights and functions; and the way in.
+
+#include "compiler/import/SpecBuilder.h"
+#include "compiler/import/ImportSpec.h"
+
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace attnc {
+
+SpecBuilder::SpecBuilder(const Spec &spec, ModuleOp module)
+    : OpBuilder(module.getContext()), file(getStringAttr(spec.file)), module(module) {}
+
+mlir::Location SpecBuilder::at(Location where) { return FileLineColLoc::get(file, where.line, where.column); }
+
+attn::WeightOp SpecBuilder::declareWeight(mlir::Location where, StringRef symbol, ArrayRef<int64_t> shape) {
+  InsertionGuard guard(*this);
+  setInsertionPointToEnd(module.getBody());
+  return attn::WeightOp::create(*this, where, getStringAttr(symbol),
+                                TypeAttr::get(RankedTensorType::get(shape, getF32Type())), nullptr, nullptr, nullptr,
+                                nullptr, nullptr, nullptr);
+}
+
+func::FuncOp SpecBuilder::startEntry(mlir::Location where, StringRef name, ArrayRef<EntryValue> arguments) {
+  SmallVector<Type> types;
+  for (const EntryValue &argument : arguments)
+    types.push_back(argument.type);
+  setInsertionPointToEnd(module.getBody());
+  auto entry = func::FuncOp::create(*this, where, name, getFunctionType(types, {}));
+  for (auto [index, argument] : llvm::enumerate(arguments))
+    entry.setArgAttr(index, "attn.name", getStringAttr(argument.name));
+  setInsertionPointToStart(entry.addEntryBlock());
+  return entry;
+}
+
+void SpecBuilder::finishEntry(func::FuncOp entry, ValueRange values, ArrayRef<StringRef> names) {
+  func::ReturnOp::create(*this, entry.getLoc(), values);
+  entry.setFunctionType(getFunctionType(entry.getArgumentTypes(), values.getTypes()));
+  for (auto [index, name] : llvm::enumerate(names))
+    entry.setResultAttr(index, "attn.name", getStringAttr(name));
+}
+
+Value SpecBuilder::getWeight(mlir::Location where, attn::WeightOp weight) {
+  return attn::GetWeightOp::create(*this, where, weight.getType(), weight.getSymName());
+}
+
+OwningOpRef<ModuleOp> importSpec(const Spec &spec, MLIRContext &context) {
+  context.loadDialect<attn::AttnDialect, func::FuncDialect>();
+  auto where = FileLineColLoc::get(StringAttr::get(&context, spec.file), 1, 1);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(where);
+  if (spec.model)
+    importModel(spec, *module);
+  bool isWhole = true;
+  for (const GraphSpec &graph : spec.graphs)
+    isWhole &= succeeded(importGraph(spec, graph, *module));
+  if (!isWhole || failed(verify(*module)))
+    return nullptr;
+  return module;
+}
+
+} // namespace attnc

@@ -1,0 +1,48 @@
+//===- SpecBuilder.h - what importing models and graphs has in common ------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A builder that knows the spec's file, and the two importers it serves.
+
+#ifndef ATTNC_IMPORT_SPECBUILDER_H
+#define ATTNC_IMPORT_SPECBUILDER_H
+
+#include "compiler/spec/Spec.h"
+#include "dialect/IR/Attn.h"
+
+namespace attnc {
+
+/// One argument or result of an entry.
+struct EntryValue {
+  llvm::StringRef name;
+  mlir::RankedTensorType type;
+};
+
+class SpecBuilder : public mlir::OpBuilder {
+public:
+  SpecBuilder(const Spec &spec, mlir::ModuleOp module);
+
+  mlir::Location at(Location where);
+
+  /// Declares a weight at the end of the module's weights; attributes that are null are left out.
+  attn::WeightOp declareWeight(mlir::Location where, llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape);
+
+  /// Starts a function at the end of the module and leaves the builder in its body.
+  mlir::func::FuncOp startEntry(mlir::Location where, llvm::StringRef name, llvm::ArrayRef<EntryValue> arguments);
+
+  /// Returns the values from the entry, whose type then follows.
+  void finishEntry(mlir::func::FuncOp entry, mlir::ValueRange values, llvm::ArrayRef<llvm::StringRef> names);
+
+  /// Reads a weight that was declared.
+  mlir::Value getWeight(mlir::Location where, attn::WeightOp weight);
+
+private:
+  mlir::StringAttr file;
+  mlir::ModuleOp module;
+};
+
+void importModel(const Spec &spec, mlir::ModuleOp module);
+mlir::LogicalResult importGraph(const Spec &spec, const GraphSpec &graph, mlir::ModuleOp module);
+
+} // namespace attnc
+
+#endif // ATTNC_IMPORT_SPECBUILDER_H

@@ -1,0 +1,173 @@
+//===- Attention.cpp - attention of many queries, and of one per row --------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stages of the online softmax. Tiles of keys that are masked for a whole block of queries are skipped by predicates.
+
+#include "compiler/kernels/Attention.h"
+
+#include "compiler/kernels/Math.h"
+
+using namespace Halide;
+
+namespace attnc {
+
+constexpr float Log2E = 1.44269504f;
+
+namespace {
+/// Builds the stages one after the other; members are what several of them need.
+class AttentionBuilder {
+public:
+  AttentionBuilder(const AttentionInputs &inputs, const AttentionTiles &tiles) : in(inputs), tiles(tiles) {
+    s.width = Var("width"), s.lane = Var("lane"), s.query = Var("query"), s.keyInTile = Var("keyInTile");
+    s.key = Var("key"), s.tile = Var("tile"), s.block = Var("block"), s.queryBlock = Var("queryBlock");
+    s.head = Var("head"), s.batch = Var("batch");
+    queries = in.query.extents[1], keys = in.key.extents[1];
+  }
+
+  AttentionStages build() {
+    buildProducts();
+    buildScores();
+    buildMaximum();
+    buildWeights();
+    buildState();
+    return s;
+  }
+
+private:
+  Expr end() const { return in.keyEnd(s.queryBlock * tiles.queries + (tiles.queries - 1), s.batch); }
+  bool oneQuery() const { return tiles.queries == 1; }
+
+  /// A key that exists, for reading: past the end the last one is repeated, its weight is zero.
+  Expr readable(Expr key) const { return max(min(key, end() - 1), 0); }
+  Expr firstOfTile(Expr tile) const { return s.block * tiles.keys + tile * tiles.keyTile; }
+
+  RDom overTiledKeys(const std::string &name) const {
+    RDom domain(0, tiles.keyTile, 0, tiles.keys / tiles.keyTile, name);
+    domain.where(firstOfTile(domain.y) < end());
+    return domain;
+  }
+  Expr inBlock(const RDom &tiledKeys) const { return tiledKeys.y * tiles.keyTile + tiledKeys.x; }
+
+  void buildProducts() {
+    s.turned = Func("turned");
+    s.turned(s.query, s.width, s.queryBlock, s.head, s.batch) =
+        in.query.at({s.width, min(s.queryBlock * tiles.queries + s.query, queries - 1), s.head, s.batch}) *
+        in.queryFactor;
+    Expr key = readable(firstOfTile(s.tile) + s.keyInTile);
+    s.products = Func("products");
+    std::vector<Var> at = {s.query, s.keyInTile, s.tile, s.block, s.queryBlock, s.head, s.batch};
+    if (oneQuery())
+      return buildProductsByLane(key, at);
+    s.inner = RDom(0, in.width, "inner");
+    s.products(at) = 0.f;
+    s.products(at) += s.turned(s.query, s.inner, s.queryBlock, s.head, s.batch) *
+                      in.key.at({s.inner, key, s.head, s.batch});
+  }
+
+  // One query: the width lies in the lanes, and lanes are added pairwise at the end.
+  void buildProductsByLane(Expr key, const std::vector<Var> &at) {
+    s.inner = RDom(0, in.width / tiles.lanes, "inner");
+    s.partials = Func("partials");
+    std::vector<Var> partialAt = at;
+    partialAt[0] = s.lane;
+    Expr column = s.inner * tiles.lanes + s.lane;
+    s.partials(partialAt) = 0.f;
+    s.partials(partialAt) +=
+        s.turned(0, column, s.queryBlock, s.head, s.batch) * in.key.at({column, key, s.head, s.batch});
+    auto lane = [&](int i) -> Expr {
+      return s.partials(i, s.keyInTile, s.tile, s.block, s.queryBlock, s.head, s.batch);
+    };
+    s.products(at) = sumPairwise(lane, tiles.lanes);
+  }
+
+  void buildScores() {
+    s.scores = Func("scores");
+    s.tiledKeys = overTiledKeys("scored");
+    Expr key = s.block * tiles.keys + inBlock(s.tiledKeys);
+    Expr query = s.queryBlock * tiles.queries + s.query;
+    Expr product =
+        s.products(s.query, s.tiledKeys.x, s.tiledKeys.y, s.block, s.queryBlock, s.head, s.batch);
+    Expr score = in.score(product, {readable(key), min(query, queries - 1), s.head, s.batch});
+    s.scores(s.query, s.key, s.block, s.queryBlock, s.head, s.batch) = undef<float>();
+    s.scores(s.query, inBlock(s.tiledKeys), s.block, s.queryBlock, s.head, s.batch) =
+        select(key < end(), score, MaskedScore);
+  }
+
+  Expr blockCount() const { return (keys + (tiles.keys - 1)) / tiles.keys; }
+
+  void buildMaximum() {
+    std::vector<Var> at = {s.query, s.block, s.queryBlock, s.head, s.batch};
+    RDom domain = overTiledKeys("compared");
+    s.blockMaximum = Func("blockMaximum");
+    s.blockMaximum(at) = MaskedScore;
+    s.blockMaximum(at) = max(s.blockMaximum(at), s.scores(s.query, inBlock(domain), s.block, s.queryBlock, s.head, s.batch));
+    s.earlier = RDom(0, blockCount(), "earlier");
+    s.maximum = Func("maximum");
+    s.maximum(at) = MaskedScore;
+    s.maximum(at) = max(s.maximum(at), s.blockMaximum(s.query, min(s.earlier, s.block), s.queryBlock, s.head, s.batch));
+  }
+
+  void buildWeights() {
+    std::vector<Var> at = {s.query, s.block, s.queryBlock, s.head, s.batch};
+    RDom weighted = overTiledKeys("weighted"), summed = overTiledKeys("summed"), mixed = overTiledKeys("mixed");
+    auto weight = [&](const RDom &domain) -> Expr {
+      return s.weights(s.query, inBlock(domain), s.block, s.queryBlock, s.head, s.batch);
+    };
+    Expr score = s.scores(s.query, inBlock(weighted), s.block, s.queryBlock, s.head, s.batch);
+    s.weights = Func("weights");
+    s.weights(s.query, s.key, s.block, s.queryBlock, s.head, s.batch) = undef<float>();
+    s.weights(s.query, inBlock(weighted), s.block, s.queryBlock, s.head, s.batch) =
+        select(score > 0.5f * MaskedScore, exp2Fast(score * Log2E - s.maximum(at) * Log2E), 0.f);
+    s.blockSum = Func("blockSum");
+    s.blockSum(at) = 0.f;
+    s.blockSum(at) += weight(summed);
+    s.blockContext = Func("blockContext");
+    s.blockContext(s.width, s.query, s.block, s.queryBlock, s.head, s.batch) = 0.f;
+    s.blockContext(s.width, s.query, s.block, s.queryBlock, s.head, s.batch) +=
+        weight(mixed) *
+        in.value.at({s.width, readable(s.block * tiles.keys + inBlock(mixed)), s.head, s.batch});
+  }
+
+  // The sum of weights rides behind the context, one vector of equal lanes, so that both are one stage and the blocks
+  // of keys are visited once.
+  void buildState() {
+    std::vector<Expr> rest = {s.queryBlock, s.head, s.batch};
+    auto maximumAfter = [&](Expr block) -> Expr {
+      return s.maximum(s.query, block, s.queryBlock, s.head, s.batch);
+    };
+    s.decay = Func("decay");
+    s.decay(s.query, s.block, s.queryBlock, s.head, s.batch) =
+        select(s.block == 0, 0.f,
+               exp2Fast(maximumAfter(max(s.block - 1, 0)) * Log2E - maximumAfter(s.block) * Log2E));
+    s.blocks = RDom(0, blockCount(), "blocks");
+    s.blocks.where(s.blocks * tiles.keys < end());
+    Expr added = select(s.width < in.valueWidth,
+                        s.blockContext(min(s.width, in.valueWidth - 1), s.query, s.blocks, s.queryBlock, s.head, s.batch),
+                        s.blockSum(s.query, s.blocks, s.queryBlock, s.head, s.batch));
+    std::vector<Var> at = {s.width, s.query, s.queryBlock, s.head, s.batch};
+    s.state = Func("state");
+    s.state(at) = 0.f;
+    s.state(at) = s.state(at) * s.decay(s.query, s.blocks, s.queryBlock, s.head, s.batch) + added;
+
+    Expr sum = s.state(in.valueWidth, s.query, s.queryBlock, s.head, s.batch);
+    s.inverse = Func("inverse");
+    s.inverse(s.query, s.queryBlock, s.head, s.batch) = select(sum > 0.f, 1.f / max(sum, 1e-30f), 0.f);
+    Expr inBlockQuery = s.query % tiles.queries, queryBlock = s.query / tiles.queries;
+    Expr inverse = s.inverse(inBlockQuery, queryBlock, s.head, s.batch);
+    s.result = Func("context");
+    s.result(s.width, s.query, s.head, s.batch) =
+        select(inverse > 0.f, s.state(s.width, inBlockQuery, queryBlock, s.head, s.batch) * inverse, 0.f);
+  }
+
+  const AttentionInputs &in;
+  const AttentionTiles tiles;
+  AttentionStages s;
+  Expr queries, keys;
+};
+} // namespace
+
+AttentionStages buildAttention(const AttentionInputs &inputs, const AttentionTiles &tiles) {
+  return AttentionBuilder(inputs, tiles).build();
+}
+
+} // namespace attnc

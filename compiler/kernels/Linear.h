@@ -1,0 +1,64 @@
+//===- Linear.h - rows times a packed weight matrix -------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// One accumulator per class of row counts, so that one row and hundreds each get a tile of their own. An element is
+// summed over the input in order, columns in the lanes: it has the same bits in every class.
+
+#ifndef ATTNC_KERNELS_LINEAR_H
+#define ATTNC_KERNELS_LINEAR_H
+
+#include "compiler/kernels/Tensor.h"
+
+#include <string>
+
+namespace attnc {
+
+/// The accumulators of one tile: `rows` x `columns` sums. `columns` divides 32 or is a multiple of it.
+struct MatmulTile {
+  int rows;
+  int columns;
+};
+
+/// A matmul as tiles see it: sums(column, row, columnTile, rowTile, outer...), column < tile.columns, row < tile.rows.
+struct Accumulator {
+  MatmulTile tile;
+  Halide::Func sums;
+  Halide::Var column, row;
+  Halide::RDom k;
+};
+
+/// input: in x rows x outer...; only `rows` and the outer axes may be dynamic.
+struct LinearInputs {
+  Tensor input;
+  PanelMatrix weight;
+  std::function<Halide::Expr(Halide::Expr column)> bias; // empty: none
+};
+
+/// What is applied to the linear's result: the element at `at` of a value computed from `linear`.
+using Epilogue = std::function<Halide::Expr(const Tensor &linear, const Coordinates &at)>;
+
+struct LinearStages {
+  Halide::Func result;                // columns x rows x outer...
+  Halide::Var column, row;
+  std::vector<Halide::Var> outer;
+  Halide::Expr rows;
+  int columns = 0;
+  std::vector<Accumulator> accumulators; // of tiles[i]
+};
+
+/// Builds sums over tiles of `tile`; rows past the end repeat the last one, so every tile is whole.
+Accumulator buildAccumulator(const LinearInputs &inputs, MatmulTile tile, const std::string &name);
+
+/// The linear's result (bias added) at plain coordinates, read from `accumulator`.
+Tensor linearResult(const LinearInputs &inputs, const Accumulator &accumulator);
+
+/// Chooses among alternatives by the number of rows: alternative `i` serves up to `tiles[i].rows` rows, the last one any.
+Halide::Expr selectByRows(Halide::Expr rows, const std::vector<MatmulTile> &tiles, std::vector<Halide::Expr> alternatives);
+
+/// `tiles` in the order of the row counts they serve (see selectByRows).
+LinearStages buildLinear(const LinearInputs &inputs, const std::vector<MatmulTile> &tiles, const Epilogue &epilogue,
+                         const std::string &name);
+
+} // namespace attnc
+
+#endif // ATTNC_KERNELS_LINEAR_H

@@ -1,0 +1,39 @@
+//===- Math.h - elementary functions without calls to a library -------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// float32 polynomials that vectorise on every target. Each states its error; MathTest measures it.
+
+#ifndef ATTNC_KERNELS_MATH_H
+#define ATTNC_KERNELS_MATH_H
+
+#include <Halide.h>
+
+namespace attnc {
+
+/// 2^x, relative error below 2.5e-7; results below 2^-126 are 2^-126, above 2^127 are 2^127.
+Halide::Expr exp2Fast(Halide::Expr x);
+
+/// e^x; relative error below 2.5e-7 + |x| * 6e-8 (the product x * log2(e) is rounded once).
+Halide::Expr expFast(Halide::Expr x);
+
+/// Natural logarithm of a positive normal number, absolute error below 1e-7 * max(1, |log(x)|).
+Halide::Expr logFast(Halide::Expr x);
+
+/// Error function, absolute error below 6e-7.
+Halide::Expr erfFast(Halide::Expr x);
+
+/// Hyperbolic tangent, absolute error below 5e-7.
+Halide::Expr tanhFast(Halide::Expr x);
+
+/// 1 / (1 + e^-x).
+Halide::Expr sigmoidFast(Halide::Expr x);
+
+/// Adds `count` (a power of two) elements pairwise, halves first: the order never depends on the compiler.
+Halide::Expr sumPairwise(const std::function<Halide::Expr(int)> &element, int count);
+
+/// The largest power of two that divides `extent` and is at most `lanes`.
+int lanesDividing(int extent, int lanes);
+
+} // namespace attnc
+
+#endif // ATTNC_KERNELS_MATH_H

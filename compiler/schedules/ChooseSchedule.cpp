@@ -1,0 +1,58 @@
+//===- ChooseSchedule.cpp - parameters of a kernel's schedule for a CPU -----===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reasons are counts of registers, bytes and lanes; timings are in docs/performance.md.
+
+#include "compiler/schedules/ChooseSchedule.h"
+
+#include "compiler/kernels/Math.h"
+
+#include <algorithm>
+
+namespace attnc {
+
+// A tile's accumulators, one vector of weights per column group and a broadcast fit the registers. Few rows take wide
+// tiles: a sum needs 4 cycles, two start per cycle, so 8 vectors must be under way. 32 registers: 6 x 64 = 24 sums,
+// 8 x 32 = 16, 4 x 64 = 16, 1 x 128 = 8. 16 registers: 6 x 16 = 12, 4 x 16 = 8, 1 x 64 = 8. Plain x86-64 multiplies
+// into a register of its own: 2 x 16 = 8 sums, 4 weights, 2 products.
+static std::vector<MatmulTile> matmulTiles(CpuClass kind) {
+  switch (kind) {
+  case CpuClass::Avx512:
+    return {{1, 128}, {4, 64}, {8, 32}, {6, 64}};
+  case CpuClass::Avx2:
+    return {{1, 64}, {4, 16}, {6, 16}};
+  case CpuClass::Baseline:
+    return {{1, 32}, {2, 16}};
+  }
+  return {};
+}
+
+// A task is worth a thread from about 2^17 multiplications per row; 48 rows of 512 floats take 96 KiB of the second
+// cache and meet each panel of weights once.
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out) {
+  MatmulSchedule schedule{matmulTiles(cpu.kind), cpu.lanes, 0, 0};
+  const int grain = 128; // every tile's columns divide it
+  int columns = std::max(1, (1 << 17) / std::max(1, in * grain)) * grain;
+  schedule.columnsPerTask = std::min(columns, (out + grain - 1) / grain * grain);
+  schedule.rowTilesPerTask = 48 / schedule.tiles.back().rows;
+  return schedule;
+}
+
+// Products: 2 vectors of queries x `keyTile` keys of sums. Context: `contextRows` x `contextColumns`, counted as above.
+// 128 keys x 32 queries of scores and weights are 32 KiB, which stay in the first cache with a block of values.
+AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool oneQuery) {
+  int lanes = std::min(lanesDividing(width, cpu.lanes), lanesDividing(valueWidth, cpu.lanes));
+  AttentionSchedule schedule{{1, 128, 16, lanes}, 1, 1, valueWidth};
+  if (oneQuery)
+    return schedule;
+  bool wide = cpu.kind == CpuClass::Avx512;
+  schedule.tiles = {cpu.lanes * 2, 128, wide ? 8 : 4, lanes};
+  schedule.queryLanes = cpu.lanes;
+  schedule.contextColumns = lanesDividing(valueWidth / lanes, 2) * lanes;
+  int vectors = schedule.contextColumns / lanes;
+  schedule.contextRows = (wide ? 16 : 8) / vectors;
+  schedule.contextRows = lanesDividing(schedule.tiles.queries, schedule.contextRows);
+  return schedule;
+}
+
+} // namespace attnc

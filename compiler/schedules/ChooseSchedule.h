@@ -1,0 +1,37 @@
+//===- ChooseSchedule.h - parameters of a kernel's schedule for a CPU -------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a CPU class and the widths of a kernel to tiles and grains.
+
+#ifndef ATTNC_SCHEDULES_CHOOSE_SCHEDULE_H
+#define ATTNC_SCHEDULES_CHOOSE_SCHEDULE_H
+
+#include "compiler/kernels/Attention.h"
+#include "compiler/kernels/Linear.h"
+#include "compiler/schedules/CpuTarget.h"
+
+namespace attnc {
+
+struct MatmulSchedule {
+  std::vector<MatmulTile> tiles; // in the order of the rows they serve, the last one any number
+  int lanes;
+  int columnsPerTask;            // a multiple of every tile's columns
+  int rowTilesPerTask;           // of the last tile
+};
+
+/// `in` and `out` are the weight's widths.
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out);
+
+struct AttentionSchedule {
+  AttentionTiles tiles;
+  int queryLanes;     // lanes of a vector of queries
+  int contextRows;    // tile of weights x values: queries
+  int contextColumns; // and columns of the value
+};
+
+/// `oneQuery`: a step, one query per row.
+AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool oneQuery);
+
+} // namespace attnc
+
+#endif // ATTNC_SCHEDULES_CHOOSE_SCHEDULE_H

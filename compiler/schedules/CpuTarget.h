@@ -1,0 +1,30 @@
+//===- CpuTarget.h - what a schedule needs to know of a CPU -----------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The classes of CPU that have schedules of their own, and their counts.
+
+#ifndef ATTNC_SCHEDULES_CPU_TARGET_H
+#define ATTNC_SCHEDULES_CPU_TARGET_H
+
+#include <Halide.h>
+
+namespace attnc {
+
+enum class CpuClass { Baseline, Avx2, Avx512 };
+
+struct CpuTarget {
+  CpuClass kind;
+  int lanes; // float32 values in a register: 4, 8, 16
+};
+
+inline CpuTarget describeCpu(const Halide::Target &target) {
+  if (target.has_feature(Halide::Target::AVX512) || target.has_feature(Halide::Target::AVX512_Skylake))
+    return {CpuClass::Avx512, 16};
+  if (target.has_feature(Halide::Target::AVX2) && target.has_feature(Halide::Target::FMA))
+    return {CpuClass::Avx2, 8};
+  return {CpuClass::Baseline, 4};
+}
+
+} // namespace attnc
+
+#endif // ATTNC_SCHEDULES_CPU_TARGET_H

@@ -1,0 +1,63 @@
+//===- Matmul.cpp - schedule of matmuls on CPUs -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// One specialisation per class of row counts. A task is a group of columns by a group of row tiles; in it a panel of
+// weights meets all rows before the next panel comes.
+
+#include "compiler/schedules/cpu/Schedules.h"
+
+using namespace Halide;
+
+namespace attnc {
+
+// Sums live in registers: all loops of the tile are unrolled and the loop over the input is outside them.
+void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, VarOrRVar level) {
+  MatmulTile tile = accumulator.tile;
+  Func sums = accumulator.sums;
+  int extent = *as_const_int(simplify(accumulator.k.x.extent()));
+  int unrolled = extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
+  sums.compute_at(LoopLevel(consumer, level)).store_in(MemoryType::Stack);
+  sums.bound(accumulator.column, 0, tile.columns).bound(accumulator.row, 0, tile.rows);
+  sums.vectorize(accumulator.column, lanes).unroll(accumulator.column).unroll(accumulator.row);
+  sums.update()
+      .reorder(accumulator.column, accumulator.row, accumulator.k)
+      .vectorize(accumulator.column, lanes)
+      .unroll(accumulator.column)
+      .unroll(accumulator.row)
+      .unroll(accumulator.k, unrolled);
+}
+
+static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const MatmulSchedule &schedule) {
+  MatmulTile tile = schedule.tiles[index];
+  bool anyRows = index + 1 == schedule.tiles.size();
+  std::string suffix = std::to_string(index);
+  Var columnTile("columnTile" + suffix), rowTile("rowTile" + suffix), column("inTile" + suffix), row("inRows" + suffix);
+  Var columnTask("columnTask" + suffix), rowTask("rowTask" + suffix), task("task" + suffix);
+  // Widths that whole tiles fill need no guard; others store under a mask.
+  TailStrategy columns = stages.columns % tile.columns ? TailStrategy::GuardWithIf : TailStrategy::RoundUp;
+  TailStrategy rows = tile.rows > 1 ? TailStrategy::GuardWithIf : TailStrategy::RoundUp;
+  int tilesPerTask = schedule.columnsPerTask / tile.columns;
+  stage.split(stages.column, columnTile, column, tile.columns, columns)
+      .split(stages.row, rowTile, row, tile.rows, rows)
+      .split(columnTile, columnTask, columnTile, tilesPerTask, TailStrategy::GuardWithIf);
+  if (anyRows) {
+    stage.split(rowTile, rowTask, rowTile, schedule.rowTilesPerTask, TailStrategy::GuardWithIf)
+        .reorder(column, row, rowTile, columnTile, columnTask, rowTask)
+        .fuse(columnTask, rowTask, task)
+        .parallel(task);
+  } else {
+    stage.reorder(column, row, rowTile, columnTile, columnTask).parallel(columnTask);
+  }
+  stage.vectorize(column, schedule.lanes).unroll(column).unroll(row).never_partition_all();
+  scheduleAccumulator(stages.accumulators[index], schedule.lanes, stages.result, rowTile);
+}
+
+void scheduleMatmul(LinearStages &stages, const MatmulSchedule &schedule) {
+  stages.result.bound(stages.column, 0, stages.columns);
+  size_t last = schedule.tiles.size() - 1;
+  for (size_t i = last; i-- > 0;)
+    scheduleClass(stages, stages.result.specialize(stages.rows <= schedule.tiles[i].rows), i, schedule);
+  scheduleClass(stages, Stage(stages.result), last, schedule);
+}
+
+} // namespace attnc

@@ -1,0 +1,189 @@
+//===- CheckGraph.cpp - connecting the names of a graph --------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names each once, no dangling reader, no value that nobody reads, no cycle; sorts the ops.
+
+#include "compiler/spec/CheckSpec.h"
+#include "compiler/spec/Words.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+namespace attnc {
+
+bool isIdentifier(const std::string &name) {
+  auto isPart = [](unsigned char c) { return c < 0x80 && (std::isalnum(c) || c == '_'); };
+  return !name.empty() && name.size() <= 64 && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(), isPart);
+}
+
+namespace {
+
+class GraphChecker {
+public:
+  GraphChecker(GraphSpec &graph, Diagnostics &diagnostics) : graph(graph), diagnostics(diagnostics) {}
+
+  void check();
+
+private:
+  void define(const Located<std::string> &name);
+  void defineAll();
+  void checkAxes(const GraphInput &input);
+  void checkReader(const Located<std::string> &name);
+  void checkReaders();
+  void reportUnread();
+  void sortOps();
+  void reportCycle(const std::vector<bool> &isPlaced);
+
+  GraphSpec &graph;
+  Diagnostics &diagnostics;
+  std::map<std::string, Location> defined;
+  std::vector<std::string> names; // in the order of the file, for guesses
+  std::set<std::string> read;
+};
+
+} // namespace
+
+void GraphChecker::define(const Located<std::string> &name) {
+  if (!isIdentifier(*name))
+    diagnostics.error(name.where, quote(*name) + " is no name: letters, digits and _, not a digit first, at most 64");
+  auto [known, isNew] = defined.try_emplace(*name, name.where);
+  if (isNew) {
+    names.push_back(*name);
+    return;
+  }
+  diagnostics.error(name.where, quote(*name) + " names two values");
+  diagnostics.note(known->second, "it is named here first");
+}
+
+void GraphChecker::checkAxes(const GraphInput &input) {
+  std::map<std::string, Location> seen;
+  for (const GraphAxis &axis : input.shape) {
+    if (!isIdentifier(*axis.name))
+      diagnostics.error(axis.name.where, quote(*axis.name) + " is no axis name: letters, digits and _");
+    else if (auto [known, isNew] = seen.try_emplace(*axis.name, axis.name.where); !isNew)
+      diagnostics.error(axis.name.where, "two axes of one input are called " + quote(*axis.name));
+  }
+}
+
+void GraphChecker::defineAll() {
+  for (const GraphInput &input : graph.inputs) {
+    define(input.name);
+    checkAxes(input);
+  }
+  for (const GraphWeight &weight : graph.weights)
+    define(weight.name);
+  for (const GraphOp &op : graph.ops)
+    define(op.name);
+}
+
+void GraphChecker::checkReader(const Located<std::string> &name) {
+  read.insert(*name);
+  if (!defined.count(*name))
+    diagnostics.error(name.where, quote(*name) + " is no input, weight or op" + didYouMeanOrKnown(*name, names));
+}
+
+void GraphChecker::checkReaders() {
+  for (const GraphOp &op : graph.ops)
+    for (const Located<std::string> &operand : op.operands)
+      checkReader(operand);
+  std::set<std::string> outputs;
+  for (const Located<std::string> &output : graph.outputs) {
+    checkReader(output);
+    bool isOp = std::any_of(graph.ops.begin(), graph.ops.end(), [&](const GraphOp &op) { return *op.name == *output; });
+    if (defined.count(*output) && !isOp)
+      diagnostics.error(output.where, "output " + quote(*output) + " is no op");
+    if (!outputs.insert(*output).second)
+      diagnostics.error(output.where, "output " + quote(*output) + " is given twice");
+  }
+}
+
+void GraphChecker::reportUnread() {
+  for (const std::string &name : names)
+    if (!read.count(name))
+      diagnostics.error(defined[name], "nothing reads " + quote(name) + ", and it is no output");
+}
+
+/// Walks back along unplaced operands until an op comes up again: from there on it is the cycle.
+void GraphChecker::reportCycle(const std::vector<bool> &isPlaced) {
+  std::map<std::string, size_t> indexOf;
+  for (size_t i = 0; i < graph.ops.size(); ++i)
+    indexOf.try_emplace(*graph.ops[i].name, i);
+  auto unplacedOperand = [&](size_t i) {
+    for (const Located<std::string> &operand : graph.ops[i].operands)
+      if (auto found = indexOf.find(*operand); found != indexOf.end() && !isPlaced[found->second])
+        return found->second;
+    return i;
+  };
+  std::vector<size_t> path;
+  std::vector<size_t> visitedAt(graph.ops.size(), 0);
+  size_t current = std::find(isPlaced.begin(), isPlaced.end(), false) - isPlaced.begin();
+  while (!visitedAt[current]) {
+    path.push_back(current);
+    visitedAt[current] = path.size();
+    current = unplacedOperand(current);
+  }
+  std::vector<size_t> cycle(path.begin() + (visitedAt[current] - 1), path.end());
+  size_t first = std::min_element(cycle.begin(), cycle.end()) - cycle.begin();
+  std::rotate(cycle.begin(), cycle.begin() + first, cycle.end());
+  const Located<std::string> &name = graph.ops[cycle.front()].name;
+  diagnostics.error(name.where, quote(*name) + " depends on itself");
+  for (size_t i = 0; i < std::min<size_t>(cycle.size(), 8); ++i) {
+    const GraphOp &reader = graph.ops[cycle[i]];
+    const GraphOp &operand = graph.ops[cycle[(i + 1) % cycle.size()]];
+    diagnostics.note(reader.name.where, quote(*reader.name) + " reads " + quote(*operand.name));
+  }
+}
+
+/// Takes ops whose operands are there, in the order of the file.
+void GraphChecker::sortOps() {
+  std::map<std::string, std::vector<size_t>> readersOf;
+  std::vector<size_t> missing(graph.ops.size(), 0);
+  std::map<std::string, size_t> indexOf;
+  for (size_t i = 0; i < graph.ops.size(); ++i)
+    indexOf[*graph.ops[i].name] = i;
+  for (size_t i = 0; i < graph.ops.size(); ++i)
+    for (const Located<std::string> &operand : graph.ops[i].operands)
+      if (indexOf.count(*operand)) {
+        readersOf[*operand].push_back(i);
+        ++missing[i];
+      }
+  std::set<size_t> ready;
+  for (size_t i = 0; i < graph.ops.size(); ++i)
+    if (!missing[i])
+      ready.insert(i);
+  std::vector<GraphOp> sorted;
+  std::vector<bool> isPlaced(graph.ops.size(), false);
+  while (!ready.empty()) {
+    size_t next = *ready.begin();
+    ready.erase(ready.begin());
+    isPlaced[next] = true;
+    sorted.push_back(graph.ops[next]);
+    for (size_t reader : readersOf[*graph.ops[next].name])
+      if (--missing[reader] == 0)
+        ready.insert(reader);
+  }
+  if (sorted.size() == graph.ops.size())
+    graph.ops = std::move(sorted);
+  else
+    reportCycle(isPlaced);
+}
+
+void GraphChecker::check() {
+  if (graph.name.valid && !isIdentifier(*graph.name))
+    diagnostics.error(graph.name.where, quote(*graph.name) +
+                                            " is no name: letters, digits and _, not a digit first, at most 64");
+  size_t before = diagnostics.all().size();
+  defineAll();
+  checkReaders();
+  if (diagnostics.all().size() != before)
+    return;
+  reportUnread();
+  sortOps();
+}
+
+void checkGraph(GraphSpec &graph, Diagnostics &diagnostics) { GraphChecker(graph, diagnostics).check(); }
+
+} // namespace attnc

@@ -1,0 +1,161 @@
+//===- CheckModel.cpp - what a model's fields must be to each other --------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// One function per subject.
+
+#include "compiler/spec/CheckSpec.h"
+#include "compiler/spec/WeightNames.h"
+#include "compiler/spec/Words.h"
+
+#include <filesystem>
+
+namespace attnc {
+
+static std::string text(int64_t value) { return std::to_string(value); }
+
+static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
+  const LocatedInteger &width = model.width;
+  if (!width.valid)
+    return;
+  if (model.heads.valid && *width % *model.heads) {
+    diagnostics.error(width.where,
+                      "'width' is " + text(*width) + ", which 'heads' (" + text(*model.heads) + ") does not divide");
+    diagnostics.note(model.heads.where, "'heads' is set here");
+  }
+  const PositionsSpec &positions = model.positions;
+  if (!positions.kind.valid || *positions.kind != PositionKind::Sinusoidal)
+    return;
+  if (*width % 2)
+    diagnostics.error(width.where, "'width' is " + text(*width) + "; sinusoidal positions need it to be even");
+  else if (*width < 4 && positions.layout.valid && *positions.layout == SinusoidLayout::Concatenated)
+    diagnostics.error(width.where, "'width' is " + text(*width) + "; concatenated sinusoids need at least 4");
+}
+
+static void checkNorm(const ModelSpec &model, Diagnostics &diagnostics) {
+  if (!model.norm.kind.valid || *model.norm.kind != NormKind::Rms || !*model.biases.norm)
+    return;
+  diagnostics.error(model.biases.norm.where, "'norm' is true, but a norm of kind 'rms' has no bias");
+  diagnostics.note(model.norm.kind.where, "'kind' is set here");
+}
+
+/// Keys that the chosen kind of positions passes over would mislead.
+static void checkPositions(const PositionsSpec &positions, Diagnostics &diagnostics) {
+  if (!positions.kind.valid)
+    return;
+  auto reportUnused = [&](std::string_view key, Location where, std::string_view kind) {
+    diagnostics.error(where, quote(key) + " has no meaning for positions of kind " + quote(kind));
+    diagnostics.note(positions.kind.where, "'kind' is set here");
+  };
+  bool isNone = *positions.kind == PositionKind::None;
+  if (positions.layout.given && *positions.kind != PositionKind::Sinusoidal)
+    reportUnused("layout", positions.layout.where, isNone ? "none" : "learned");
+  if (positions.start.given && isNone)
+    reportUnused("start", positions.start.where, "none");
+  if (positions.maxLength.given && isNone)
+    reportUnused("max_length", positions.maxLength.where, "none");
+}
+
+static void checkTied(const ModelSpec &model, Diagnostics &diagnostics) {
+  const VocabularySpec &vocabulary = model.vocabulary;
+  bool isKnown = model.embedding.tied.valid && vocabulary.source.valid && vocabulary.target.valid;
+  if (!isKnown || sourceTable(model) != targetTable(model) || *vocabulary.source == *vocabulary.target)
+    return;
+  diagnostics.error(model.embedding.tied.where, "'tied' makes one table of source and target, but 'vocabulary' has " +
+                                                    text(*vocabulary.source) + " and " + text(*vocabulary.target) +
+                                                    " entries");
+  diagnostics.note(vocabulary.where, "'vocabulary' is set here");
+}
+
+static void checkTokens(const ModelSpec &model, Diagnostics &diagnostics) {
+  auto check = [&](std::string_view key, const LocatedId &id, const LocatedInteger &size, std::string_view side) {
+    if (!id.valid || !id.value || !size.valid || **id < *size)
+      return;
+    diagnostics.error(id.where, quote(key) + " is " + text(**id) + ", which is past the " + std::string(side) +
+                                    " vocabulary of " + text(*size));
+    diagnostics.note(size.where, quote(side) + " is set here");
+  };
+  auto required = [](const LocatedInteger &id) { return LocatedId{*id, id.where, id.valid, id.given}; };
+  const VocabularySpec &vocabulary = model.vocabulary;
+  const TokensSpec &tokens = model.tokens;
+  check("start", required(tokens.start), vocabulary.target, "target");
+  check("end", required(tokens.end), vocabulary.target, "target");
+  check("pad", required(tokens.pad), vocabulary.target, "target");
+  check("pad", required(tokens.pad), vocabulary.source, "source");
+  check("unknown", tokens.unknown, vocabulary.target, "target");
+  check("source_unknown", tokens.sourceUnknown, vocabulary.source, "source");
+  check("source_start", tokens.sourceStart, vocabulary.source, "source");
+  check("source_end", tokens.sourceEnd, vocabulary.source, "source");
+}
+
+static void checkTokenizer(const Spec &spec, const TokenizerSpec &tokenizer, Diagnostics &diagnostics) {
+  if (!tokenizer.kind.valid || !tokenizer.file.valid)
+    return;
+  if (*tokenizer.kind == TokenizerKind::Ids) {
+    if (tokenizer.file.given)
+      diagnostics.error(tokenizer.file.where, "'file' has no meaning for a tokenizer of kind 'ids'");
+    return;
+  }
+  if (!tokenizer.file.given) {
+    diagnostics.error(tokenizer.kind.where, "the tokenizer lacks the key 'file', which its kind needs");
+    return;
+  }
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(spec.resolve(*tokenizer.file), failure))
+    diagnostics.error(tokenizer.file.where, "'file' names " + quote(*tokenizer.file) + ", which is no file");
+}
+
+static void checkTokenizers(const Spec &spec, Diagnostics &diagnostics) {
+  const ModelSpec &model = *spec.model;
+  checkTokenizer(spec, model.sourceTokenizer, diagnostics);
+  Location source = model.sourceTokenizer.kind.where, target = model.targetTokenizer.kind.where;
+  bool isShared = source.line == target.line && source.column == target.column;
+  if (!isShared || !model.sourceTokenizer.kind.given)
+    checkTokenizer(spec, model.targetTokenizer, diagnostics);
+}
+
+static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
+  const DecodingSpec &decoding = model.decoding;
+  auto compare = [&](std::string_view lowKey, const LocatedInteger &low, std::string_view highKey,
+                     const LocatedInteger &high) {
+    if (!low.valid || !high.valid || *low <= *high)
+      return;
+    diagnostics.error(low.where, quote(lowKey) + " is " + text(*low) + ", more than " + quote(highKey) + " (" +
+                                     text(*high) + ")");
+    diagnostics.note(high.where, quote(highKey) + (high.given ? " is set here" : " has its default"));
+  };
+  compare("min_length", decoding.minLength, "max_length", decoding.maxLength);
+  compare("beam", decoding.beam, "target", model.vocabulary.target);
+  if (model.positions.kind.valid && *model.positions.kind != PositionKind::None)
+    compare("max_length", decoding.maxLength, "positions.max_length", model.positions.maxLength);
+}
+
+/// One weight's elements are counted in 32 bits by the kernels; all of them must fit a file that can be mapped.
+static void checkSizes(const ModelSpec &model, Diagnostics &diagnostics) {
+  constexpr int64_t mostElements = int64_t(1) << 31, mostBytes = int64_t(1) << 40;
+  int64_t bytes = 0;
+  for (const WeightUse &use : weightsOf(model)) {
+    int64_t elements = use.shape.size() == 2 ? use.shape[0] * use.shape[1] : use.shape[0];
+    bytes += 4 * elements;
+    if (elements < mostElements || use.layer || use.part % 4)
+      continue;
+    diagnostics.error(model.where, quote(symbolOf(use)) + " would have " + text(elements) +
+                                       " elements; the most is " + text(mostElements - 1));
+  }
+  if (bytes > mostBytes)
+    diagnostics.error(model.where, "the weights would have " + text(bytes) + " bytes; the most is " + text(mostBytes));
+}
+
+void checkModel(const Spec &spec, Diagnostics &diagnostics) {
+  const ModelSpec &model = *spec.model;
+  checkWidth(model, diagnostics);
+  checkNorm(model, diagnostics);
+  checkPositions(model.positions, diagnostics);
+  checkTied(model, diagnostics);
+  checkTokens(model, diagnostics);
+  checkTokenizers(spec, diagnostics);
+  checkDecoding(model, diagnostics);
+  if (!diagnostics.hasErrors())
+    checkSizes(model, diagnostics);
+}
+
+} // namespace attnc

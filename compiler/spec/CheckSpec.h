@@ -1,0 +1,27 @@
+//===- CheckSpec.h - what a spec's fields must be to each other ------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Consistency and ranges that take more than one field. Fields that are not valid are passed over.
+
+#ifndef ATTNC_SPEC_CHECKSPEC_H
+#define ATTNC_SPEC_CHECKSPEC_H
+
+#include "compiler/spec/Diagnostics.h"
+#include "compiler/spec/Spec.h"
+
+namespace attnc {
+
+void checkModel(const Spec &spec, Diagnostics &diagnostics);
+
+/// Connects names; after success the ops stand in an order in which each follows its operands.
+void checkGraph(GraphSpec &graph, Diagnostics &diagnostics);
+
+/// Compares the weights that the spec needs with the weight file's header. Needs a spec without errors.
+void checkWeights(const Spec &spec, Diagnostics &diagnostics);
+
+/// Whether `name` may name a bundle, a graph or a value: letters, digits and `_`, not a digit first, at most 64.
+bool isIdentifier(const std::string &name);
+
+} // namespace attnc
+
+#endif // ATTNC_SPEC_CHECKSPEC_H

@@ -1,0 +1,104 @@
+//===- CheckWeights.cpp - comparing a spec with its weight file ------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each weight that the spec asks for must be in the file, with its shape, in float32.
+
+#include "compiler/spec/CheckSpec.h"
+#include "compiler/spec/Safetensors.h"
+#include "compiler/spec/WeightNames.h"
+#include "compiler/spec/Words.h"
+
+namespace attnc {
+
+namespace {
+
+/// What the spec asks of the file, and where it does.
+struct Request {
+  std::string tensor;
+  std::vector<int64_t> shape; // as the file should have it
+  bool mayBeTransposed;
+  Location where;
+};
+
+} // namespace
+
+static std::vector<Request> requestsOf(const Spec &spec) {
+  std::vector<Request> requests;
+  auto turned = [](std::vector<int64_t> shape, bool isTransposed) {
+    return isTransposed ? std::vector<int64_t>(shape.rbegin(), shape.rend()) : shape;
+  };
+  if (spec.model)
+    for (const WeightUse &use : weightsOf(*spec.model)) {
+      const Located<std::string> &pattern = spec.weights.names[size_t(use.role)];
+      requests.push_back({expandPattern(*pattern, use),
+                          turned(use.shape, isLinear(use.role) && *spec.weights.transposed), isLinear(use.role),
+                          pattern.given ? pattern.where : spec.weights.where});
+    }
+  for (const GraphSpec &graph : spec.graphs)
+    for (const GraphWeight &weight : graph.weights)
+      if (weight.value.empty())
+        requests.push_back({*weight.tensor, turned(weight.shape, *weight.transposed), true,
+                            weight.tensor.given ? weight.tensor.where : weight.name.where});
+  return requests;
+}
+
+static std::vector<std::string> tensorNames(const SafetensorsFile &file) {
+  std::vector<std::string> names;
+  for (const auto &[name, tensor] : file.tensors())
+    names.push_back(name);
+  return names;
+}
+
+/// What is wrong with the tensor, or an empty text.
+static std::string compare(const Request &request, const Tensor &tensor) {
+  std::string name = quote(request.tensor);
+  if (tensor.shape != request.shape) {
+    bool isTurned = request.shape.size() == 2 && request.mayBeTransposed &&
+                    tensor.shape == std::vector<int64_t>(request.shape.rbegin(), request.shape.rend());
+    return name + " is " + shapeText(tensor.shape) + " in the weight file; the spec makes it " +
+           shapeText(request.shape) + (isTurned ? "; 'transposed' tells whether the file has it in x out" : "");
+  }
+  if (tensor.type != "F32")
+    return name + " has type " + tensor.type + "; only F32 can be compiled now";
+  return {};
+}
+
+static void compareAll(const Spec &spec, const SafetensorsFile &file, Diagnostics &diagnostics) {
+  // A wrong pattern misses hundreds of names; the first few tell it all.
+  constexpr size_t shown = 10;
+  std::vector<std::string> names = tensorNames(file);
+  size_t problems = 0;
+  for (const Request &request : requestsOf(spec)) {
+    const Tensor *tensor = file.find(request.tensor);
+    std::string problem = tensor ? compare(request, *tensor) : "the weight file lacks " + quote(request.tensor);
+    if (problem.empty() || ++problems > shown)
+      continue;
+    if (!tensor)
+      problem += didYouMean(request.tensor, names);
+    diagnostics.error(request.where, problem);
+    diagnostics.note({}, "the weight file is " + quote(spec.weights.file));
+  }
+  if (problems > shown)
+    diagnostics.error(spec.weights.where, std::to_string(problems - shown) + " more weights lack or differ");
+}
+
+void checkWeights(const Spec &spec, Diagnostics &diagnostics) {
+  if (spec.weights.kind == WeightSourceKind::Random)
+    return;
+  std::vector<Request> requests = requestsOf(spec);
+  if (requests.empty())
+    return;
+  if (spec.weights.kind == WeightSourceKind::None) {
+    diagnostics.error(requests.front().where,
+                      "no weights are given: set 'weights.file' or 'weights.random', or use --weights");
+    return;
+  }
+  std::string error;
+  std::unique_ptr<SafetensorsFile> file = SafetensorsFile::open(spec.weights.file, error);
+  if (!file)
+    diagnostics.error(spec.weights.where, error);
+  else
+    compareAll(spec, *file, diagnostics);
+}
+
+} // namespace attnc

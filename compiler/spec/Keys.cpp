@@ -1,0 +1,266 @@
+//===- Keys.cpp - every key a spec may have --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of keys.
+
+#include "compiler/spec/Keys.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <cstdio>
+
+namespace attnc {
+
+using enum KeyType;
+
+// Ids and extents are 32-bit in kernels; these bounds keep every product of two of them well inside 64 bits.
+static constexpr double maxWidth = 65536;
+static constexpr double maxVocabulary = 16777216;
+static constexpr double maxLength = 1048576;
+static constexpr double maxId = maxVocabulary - 1;
+static constexpr double maxExtent = 2147483647;
+
+static const KeyRule rules[] = {
+    {"name", Text, "null", 0, 0, "letters, digits and _, not a digit first, at most 64"},
+
+    {"model", Mapping, "null"},
+    {"model.kind", Word, "", 0, 0, "encoder_decoder"},
+    {"model.width", Integer, "", 1, maxWidth},
+    {"model.heads", Integer, "", 1, 1024},
+    {"model.attention_scale", OptionalNumber, "null", 1e-6, 1e6},
+    {"model.encoder", Mapping, ""},
+    {"model.encoder.layers", Integer, "", 1, 256},
+    {"model.decoder", Mapping, ""},
+    {"model.decoder.layers", Integer, "", 1, 256},
+    {"model.feed_forward", Mapping, ""},
+    {"model.feed_forward.width", Integer, "", 1, 1048576},
+    {"model.feed_forward.activation", Word, "relu", 0, 0, "relu gelu gelu_tanh silu"},
+    {"model.norm", Mapping, "{}"},
+    {"model.norm.kind", Word, "layer", 0, 0, "layer rms"},
+    {"model.norm.place", Word, "post", 0, 0, "pre post"},
+    {"model.norm.epsilon", Number, "1e-05", 1e-12, 1},
+    {"model.norm.final", Boolean, "norm.place is pre"},
+    {"model.norm.embedding", Boolean, "false"},
+    {"model.biases", Mapping, "{}"},
+    {"model.biases.attention", Boolean, "true"},
+    {"model.biases.feed_forward", Boolean, "true"},
+    {"model.biases.norm", Boolean, "norm.kind is layer"},
+    {"model.biases.output", Boolean, "true"},
+    {"model.positions", Mapping, "{}"},
+    {"model.positions.kind", Word, "sinusoidal", 0, 0, "none sinusoidal learned"},
+    {"model.positions.layout", Word, "interleaved", 0, 0, "interleaved concatenated"},
+    {"model.positions.start", Integer, "0", 0, maxLength},
+    {"model.positions.max_length", Integer, "1024", 1, maxLength},
+    {"model.embedding", Mapping, "{}"},
+    {"model.embedding.scale", NumberOrWord, "1", 1e-6, 1e6, "sqrt_width"},
+    {"model.embedding.tied", Word, "none", 0, 0, "none target_output source_target all"},
+    {"model.vocabulary", Mapping, ""},
+    {"model.vocabulary.source", Integer, "", 1, maxVocabulary},
+    {"model.vocabulary.target", Integer, "", 1, maxVocabulary},
+    {"model.tokens", Mapping, ""},
+    {"model.tokens.start", Integer, "", 0, maxId},
+    {"model.tokens.end", Integer, "", 0, maxId},
+    {"model.tokens.pad", Integer, "0", 0, maxId},
+    {"model.tokens.unknown", OptionalInteger, "null", 0, maxId},
+    {"model.tokens.source_unknown", OptionalInteger, "tokens.unknown", 0, maxId},
+    {"model.tokens.source_start", OptionalInteger, "null", 0, maxId},
+    {"model.tokens.source_end", OptionalInteger, "null", 0, maxId},
+    {"model.tokenizer", Mapping, "{}"},
+    {"model.tokenizer.kind", Word, "ids", 0, 0, "ids sentencepiece vocabulary characters"},
+    {"model.tokenizer.file", Text, "null", 0, 0, "a file, relative to the spec"},
+    {"model.tokenizer.source", Mapping, "null"},
+    {"model.tokenizer.source.kind", Word, "", 0, 0, "ids sentencepiece vocabulary characters"},
+    {"model.tokenizer.source.file", Text, "null", 0, 0, "a file, relative to the spec"},
+    {"model.tokenizer.target", Mapping, "null"},
+    {"model.tokenizer.target.kind", Word, "", 0, 0, "ids sentencepiece vocabulary characters"},
+    {"model.tokenizer.target.file", Text, "null", 0, 0, "a file, relative to the spec"},
+    {"model.decoding", Mapping, "{}"},
+    {"model.decoding.beam", Integer, "1", 1, 1024},
+    {"model.decoding.length_penalty", Number, "1", 0, 10},
+    {"model.decoding.min_length", Integer, "0", 0, maxLength},
+    {"model.decoding.max_length", Integer, "256", 1, maxLength},
+    {"model.decoding.early_stopping", Word, "true", 0, 0, "true false never"},
+
+    {"graph", Mappings, "null"},
+    {"graph.name", Text, "graph", 0, 0, "letters, digits and _, not a digit first, at most 64"},
+    {"graph.inputs", Mapping, ""},
+    {"graph.inputs.NAME.shape", List, "", 0, 0, "1 to 4 axes"},
+    {"graph.inputs.NAME.type", Word, "f32", 0, 0, "f32 i32"},
+    {"graph.weights", Mapping, "{}"},
+    {"graph.weights.NAME.value", List, "null", 0, 0, "numbers, or rows of numbers of one length"},
+    {"graph.weights.NAME.shape", List, "null", 0, 0, "1 or 2 extents"},
+    {"graph.weights.NAME.tensor", Text, "NAME", 0, 0, "a tensor of the weight file"},
+    {"graph.weights.NAME.transposed", Boolean, "false"},
+    {"graph.ops", Mapping, ""},
+    {"graph.ops.NAME.linear", Names, "null", 0, 0, "input, weight, bias (optional)"},
+    {"graph.ops.NAME.matmul", Names, "null", 0, 0, "lhs, rhs"},
+    {"graph.ops.NAME.scale", Names, "null", 0, 0, "input"},
+    {"graph.ops.NAME.add", Names, "null", 0, 0, "lhs, rhs"},
+    {"graph.ops.NAME.mul", Names, "null", 0, 0, "lhs, rhs"},
+    {"graph.ops.NAME.activation", Names, "null", 0, 0, "input"},
+    {"graph.ops.NAME.layer_norm", Names, "null", 0, 0, "input, weight, bias (optional)"},
+    {"graph.ops.NAME.rms_norm", Names, "null", 0, 0, "input, weight"},
+    {"graph.ops.NAME.split_heads", Names, "null", 0, 0, "input"},
+    {"graph.ops.NAME.merge_heads", Names, "null", 0, 0, "input"},
+    {"graph.ops.NAME.slice", Names, "null", 0, 0, "input"},
+    {"graph.ops.NAME.causal_mask", Names, "null", 0, 0, "scores"},
+    {"graph.ops.NAME.padding_mask", Names, "null", 0, 0, "scores, lengths"},
+    {"graph.ops.NAME.softmax", Names, "null", 0, 0, "scores"},
+    {"graph.ops.NAME.mean_heads", Names, "null", 0, 0, "weights"},
+    {"graph.ops.NAME.embed", Names, "null", 0, 0, "ids, table"},
+    {"graph.ops.NAME.add_positions", Names, "null", 0, 0, "input, table"},
+    {"graph.ops.NAME.log_softmax", Names, "null", 0, 0, "input"},
+    {"graph.ops.NAME.pick", Names, "null", 0, 0, "input, ids"},
+    {"graph.ops.NAME.take", Names, "null", 0, 0, "input, index"},
+    {"graph.ops.NAME.transposed", Boolean, "false"},
+    {"graph.ops.NAME.by", Number, "", -1e6, 1e6},
+    {"graph.ops.NAME.with", Word, "", 0, 0, "relu gelu gelu_tanh silu tanh sigmoid"},
+    {"graph.ops.NAME.epsilon", Number, "1e-05", 1e-12, 1},
+    {"graph.ops.NAME.heads", Integer, "", 1, 1024},
+    {"graph.ops.NAME.at", Integer, "0", 0, maxExtent},
+    {"graph.ops.NAME.width", Integer, "", 1, maxExtent},
+    {"graph.ops.NAME.offset", Integer, "0", 0, maxLength},
+    {"graph.outputs", Names, "", 0, 0, "values of the graph"},
+
+    {"weights", Mapping, "{}"},
+    {"weights.file", Text, "null", 0, 0, "a safetensors file, relative to the spec"},
+    {"weights.random", OptionalInteger, "null", 0, 9007199254740991},
+    {"weights.transposed", Boolean, "false"},
+    {"weights.names", Mapping, "{}"},
+    {"weights.names.shared_embedding", Text, "shared.embed.weight", 0, 0, "a pattern"},
+    {"weights.names.source_embedding", Text, "encoder.embed.weight", 0, 0, "a pattern"},
+    {"weights.names.target_embedding", Text, "decoder.embed.weight", 0, 0, "a pattern"},
+    {"weights.names.output", Text, "decoder.out_proj.{parameter}", 0, 0, "a pattern"},
+    {"weights.names.encoder_positions", Text, "encoder.pos_embed.weight", 0, 0, "a pattern"},
+    {"weights.names.decoder_positions", Text, "decoder.pos_embed.weight", 0, 0, "a pattern"},
+    {"weights.names.encoder_embedding_norm", Text, "encoder.embed_norm.{parameter}", 0, 0, "a pattern"},
+    {"weights.names.decoder_embedding_norm", Text, "decoder.embed_norm.{parameter}", 0, 0, "a pattern"},
+    {"weights.names.encoder_self_attention", Text,
+     "encoder.layers.{layer}.self_attn.{projection}_proj.{parameter}", 0, 0, "a pattern"},
+    {"weights.names.encoder_self_attention_norm", Text, "encoder.layers.{layer}.self_attn.norm.{parameter}", 0, 0,
+     "a pattern"},
+    {"weights.names.encoder_feed_forward", Text, "encoder.layers.{layer}.ffn.fc{linear}.{parameter}", 0, 0,
+     "a pattern"},
+    {"weights.names.encoder_feed_forward_norm", Text, "encoder.layers.{layer}.ffn.norm.{parameter}", 0, 0,
+     "a pattern"},
+    {"weights.names.encoder_final_norm", Text, "encoder.final_norm.{parameter}", 0, 0, "a pattern"},
+    {"weights.names.decoder_self_attention", Text,
+     "decoder.layers.{layer}.self_attn.{projection}_proj.{parameter}", 0, 0, "a pattern"},
+    {"weights.names.decoder_self_attention_norm", Text, "decoder.layers.{layer}.self_attn.norm.{parameter}", 0, 0,
+     "a pattern"},
+    {"weights.names.decoder_cross_attention", Text,
+     "decoder.layers.{layer}.cross_attn.{projection}_proj.{parameter}", 0, 0, "a pattern"},
+    {"weights.names.decoder_cross_attention_norm", Text, "decoder.layers.{layer}.cross_attn.norm.{parameter}", 0, 0,
+     "a pattern"},
+    {"weights.names.decoder_feed_forward", Text, "decoder.layers.{layer}.ffn.fc{linear}.{parameter}", 0, 0,
+     "a pattern"},
+    {"weights.names.decoder_feed_forward_norm", Text, "decoder.layers.{layer}.ffn.norm.{parameter}", 0, 0,
+     "a pattern"},
+    {"weights.names.decoder_final_norm", Text, "decoder.final_norm.{parameter}", 0, 0, "a pattern"},
+};
+
+std::span<const KeyRule> keyRules() { return rules; }
+
+static bool isChild(std::string_view path, std::string_view parent, std::string_view &key) {
+  if (!parent.empty()) {
+    if (!path.starts_with(parent) || path.size() <= parent.size() || path[parent.size()] != '.')
+      return false;
+    path.remove_prefix(parent.size() + 1);
+  }
+  key = path;
+  return path.find('.') == std::string_view::npos;
+}
+
+const KeyRule &keyRule(std::string_view path, std::string_view key) {
+  std::string_view found;
+  for (const KeyRule &rule : rules)
+    if (isChild(rule.path, path, found) && found == key)
+      return rule;
+  assert(false && "the reader asks for a key that the table lacks");
+  return rules[0];
+}
+
+std::vector<std::string> keysOf(std::string_view path) {
+  std::vector<std::string> keys;
+  std::string_view key;
+  for (const KeyRule &rule : rules)
+    if (isChild(rule.path, path, key))
+      keys.emplace_back(key);
+  return keys;
+}
+
+bool hasFreeKeys(std::string_view path) {
+  std::string members = std::string(path) + ".NAME.";
+  return std::any_of(std::begin(rules), std::end(rules),
+                     [&](const KeyRule &rule) { return rule.path.starts_with(members); });
+}
+
+std::vector<std::string> wordsOf(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    size_t end = std::min(text.find(' '), text.size());
+    words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+std::string typeText(const KeyRule &rule) {
+  switch (rule.type) {
+  case Integer:
+    return "whole number";
+  case OptionalInteger:
+    return "whole number or null";
+  case Number:
+    return "number";
+  case OptionalNumber:
+    return "number or null";
+  case NumberOrWord:
+    return "number or word";
+  case Boolean:
+    return "true or false";
+  case Word:
+    return "word";
+  case Text:
+    return "text";
+  case Mapping:
+    return "mapping";
+  case Mappings:
+    return "mapping or list of mappings";
+  case List:
+    return "list";
+  case Names:
+    return "name or list of names";
+  }
+  return {};
+}
+
+static std::string numberText(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, value == int64_t(value) ? "%.0f" : "%g", value);
+  return text;
+}
+
+std::string constraintText(const KeyRule &rule) {
+  std::string range = numberText(rule.low) + " to " + numberText(rule.high);
+  switch (rule.type) {
+  case Integer:
+  case OptionalInteger:
+  case Number:
+  case OptionalNumber:
+    return range;
+  case NumberOrWord:
+    return range + ", or " + std::string(rule.allowed);
+  case Word: {
+    std::string words;
+    for (const std::string &word : wordsOf(rule.allowed))
+      words += (words.empty() ? "" : ", ") + word;
+    return words;
+  }
+  default:
+    return std::string(rule.allowed);
+  }
+}
+
+} // namespace attnc

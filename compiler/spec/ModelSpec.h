@@ -1,0 +1,127 @@
+//===- ModelSpec.h - the `model:` level of a spec --------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// An encoder-decoder Transformer as the YAML gives it, with defaults filled in. Each key is explained in
+// docs/yaml-reference.md.
+
+#ifndef ATTNC_SPEC_MODELSPEC_H
+#define ATTNC_SPEC_MODELSPEC_H
+
+#include "compiler/spec/Located.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace attnc {
+
+enum class ModelKind { EncoderDecoder };
+enum class Activation { Relu, Gelu, GeluTanh, Silu };
+enum class NormKind { Layer, Rms };
+enum class NormPlace { Pre, Post };
+enum class PositionKind { None, Sinusoidal, Learned };
+enum class SinusoidLayout { Interleaved, Concatenated };
+enum class Tied { None, TargetOutput, SourceTarget, All };
+enum class TokenizerKind { Ids, SentencePiece, Vocabulary, Characters };
+enum class EarlyStopping { True, False, Never };
+
+using LocatedInteger = Located<int64_t>;
+using LocatedId = Located<std::optional<int64_t>>;
+
+struct SideSpec {
+  Location where;
+  LocatedInteger layers;
+};
+
+struct FeedForwardSpec {
+  Location where;
+  LocatedInteger width;
+  Located<Activation> activation;
+};
+
+struct NormSpec {
+  Location where;
+  Located<NormKind> kind;
+  Located<NormPlace> place;
+  Located<double> epsilon;
+  Located<bool> final;
+  Located<bool> embedding;
+};
+
+struct BiasesSpec {
+  Location where;
+  Located<bool> attention;
+  Located<bool> feedForward;
+  Located<bool> norm;
+  Located<bool> output;
+};
+
+/// Row `p + start` belongs to position `p`: of the learned table, or of the sinusoids.
+struct PositionsSpec {
+  Location where;
+  Located<PositionKind> kind;
+  Located<SinusoidLayout> layout;
+  LocatedInteger start;
+  LocatedInteger maxLength;
+};
+
+struct EmbeddingSpec {
+  Location where;
+  Located<double> scale; // `sqrt_width` is resolved
+  Located<Tied> tied;
+};
+
+struct VocabularySpec {
+  Location where;
+  LocatedInteger source;
+  LocatedInteger target;
+};
+
+struct TokensSpec {
+  Location where;
+  LocatedInteger start;
+  LocatedInteger end;
+  LocatedInteger pad;
+  LocatedId unknown;
+  LocatedId sourceUnknown;
+  LocatedId sourceStart;
+  LocatedId sourceEnd;
+};
+
+struct TokenizerSpec {
+  Located<TokenizerKind> kind;
+  Located<std::string> file; // as written: relative to the spec; empty for `ids`
+};
+
+struct DecodingSpec {
+  Location where;
+  LocatedInteger beam;
+  Located<double> lengthPenalty;
+  LocatedInteger minLength;
+  LocatedInteger maxLength;
+  Located<EarlyStopping> earlyStopping;
+};
+
+struct ModelSpec {
+  Location where;
+  Located<ModelKind> kind;
+  LocatedInteger width;
+  LocatedInteger heads;
+  Located<std::optional<double>> attentionScale; // nothing: 1 / sqrt(width / heads)
+  SideSpec encoder;
+  SideSpec decoder;
+  FeedForwardSpec feedForward;
+  NormSpec norm;
+  BiasesSpec biases;
+  PositionsSpec positions;
+  EmbeddingSpec embedding;
+  VocabularySpec vocabulary;
+  TokensSpec tokens;
+  TokenizerSpec sourceTokenizer;
+  TokenizerSpec targetTokenizer;
+  DecodingSpec decoding;
+};
+
+} // namespace attnc
+
+#endif // ATTNC_SPEC_MODELSPEC_H

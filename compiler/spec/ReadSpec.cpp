@@ -1,0 +1,151 @@
+//===- ReadSpec.cpp - YAML to spec -----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The top of the file and the source of the weights; then all checks of the phase.
+
+#include "compiler/spec/ReadSpec.h"
+#include "compiler/spec/CheckSpec.h"
+#include "compiler/spec/MapReader.h"
+#include "compiler/spec/ReadGraph.h"
+#include "compiler/spec/ReadModel.h"
+#include "compiler/spec/WeightNames.h"
+#include "compiler/spec/Words.h"
+
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace attnc {
+
+std::string Spec::resolve(const std::string &path) const {
+  return (std::filesystem::path(file).parent_path() / path).string();
+}
+
+static WeightSource readWeightSource(MapReader reader, const Spec &spec, Diagnostics &diagnostics) {
+  WeightSource source;
+  source.where = reader.location();
+  source.transposed = reader.boolean("transposed");
+  Located<std::string> file = reader.text("file");
+  LocatedId seed = reader.optionalInteger("random");
+  if (file.given && seed.given) {
+    diagnostics.error(seed.where, "'weights' has both 'file' and 'random'");
+    diagnostics.note(file.where, "'file' is set here");
+  } else if (file.given) {
+    source.kind = WeightSourceKind::File;
+    source.file = spec.resolve(*file);
+    source.where = file.where;
+  } else if (seed.given && seed.value) {
+    source.kind = WeightSourceKind::Random;
+    source.seed = uint64_t(*seed.value);
+  }
+  MapReader names = reader.mapping("names");
+  for (size_t role = 0; role < weightRoleCount; ++role) {
+    source.names[role] = names.text(roleKey(WeightRole(role)));
+    checkPattern(WeightRole(role), source.names[role], diagnostics);
+  }
+  return source;
+}
+
+/// Puts what the caller asked for in place of the spec's own source.
+static void overrideWeights(const std::string &weights, WeightSource &source, Diagnostics &diagnostics) {
+  constexpr std::string_view random = "random:";
+  if (!weights.starts_with(random)) {
+    std::error_code failure;
+    bool isFolder = std::filesystem::is_directory(weights, failure);
+    source.kind = WeightSourceKind::File;
+    source.file = isFolder ? (std::filesystem::path(weights) / "model.safetensors").string() : weights;
+    return;
+  }
+  const char *begin = weights.data() + random.size(), *end = weights.data() + weights.size();
+  auto [stop, failure] = std::from_chars(begin, end, source.seed);
+  if (failure != std::errc() || stop != end || begin == end)
+    diagnostics.error({}, quote(weights) + " is no source of weights: write random:SEED with a whole number");
+  source.kind = WeightSourceKind::Random;
+}
+
+static void readGraphs(MapReader &top, const YamlNode &node, Spec &spec, Diagnostics &diagnostics) {
+  Location where = top.map()->findEntry("graph")->where;
+  if (!node.isList() && !node.isMapping())
+    return top.reportType("graph", node);
+  if (node.isList() && node.items.empty())
+    diagnostics.error(node.where, "'graph' is an empty list");
+  std::span<const YamlNode> graphs = node.isList() ? std::span<const YamlNode>(node.items) : std::span(&node, 1);
+  for (const YamlNode &graph : graphs)
+    spec.graphs.push_back(readGraph(
+        MapReader(&graph, node.isList() ? graph.where : where, "graph", "graph", diagnostics), diagnostics));
+}
+
+static void checkGraphs(Spec &spec, Diagnostics &diagnostics) {
+  std::map<std::string, Location> names;
+  for (GraphSpec &graph : spec.graphs) {
+    checkGraph(graph, diagnostics);
+    auto [known, isNew] = names.try_emplace(*graph.name, graph.name.where);
+    if (isNew || !graph.name.valid)
+      continue;
+    diagnostics.error(graph.name.where, "two graphs are called " + quote(*graph.name));
+    diagnostics.note(known->second, "the first one is here");
+  }
+}
+
+static Spec readTop(const std::string &path, const YamlNode &root, Diagnostics &diagnostics) {
+  Spec spec;
+  spec.file = path;
+  MapReader top(&root, root.where, "", "the spec", diagnostics);
+  spec.name = top.text("name");
+  if (spec.name.given && spec.name.valid && !isIdentifier(*spec.name))
+    diagnostics.error(spec.name.where, "'name' is " + quote(*spec.name) + "; it takes " +
+                                           constraintText(keyRule("", "name")));
+  spec.weights = readWeightSource(top.mapping("weights"), spec, diagnostics);
+  const YamlNode *graph = top.find("graph");
+  if (top.find("model"))
+    spec.model = readModel(top.mapping("model"), diagnostics);
+  if (graph)
+    readGraphs(top, *graph, spec, diagnostics);
+  if (spec.model && graph)
+    diagnostics.error(root.findEntry("graph")->where, "a spec has either 'model' or 'graph', not both");
+  if (!spec.model && !graph)
+    diagnostics.error(root.where, "a spec has the key 'model' or 'graph'; this one has neither");
+  return spec;
+}
+
+std::optional<Spec> parseSpec(const std::string &path, const std::string &text, const SpecOptions &options,
+                              Diagnostics &diagnostics) {
+  diagnostics.setSource(path, text);
+  std::optional<YamlNode> root = parseYaml(text, diagnostics);
+  if (!root)
+    return std::nullopt;
+  Spec spec = readTop(path, *root, diagnostics);
+  if (!options.weights.empty())
+    overrideWeights(options.weights, spec.weights, diagnostics);
+  if (spec.model)
+    checkModel(spec, diagnostics);
+  checkGraphs(spec, diagnostics);
+  if (!diagnostics.hasErrors())
+    checkWeights(spec, diagnostics);
+  if (diagnostics.hasErrors())
+    return std::nullopt;
+  return spec;
+}
+
+std::optional<Spec> loadSpec(const std::string &path, const SpecOptions &options, Diagnostics &diagnostics) {
+  diagnostics.setSource(path, {});
+  std::error_code failure;
+  if (std::filesystem::is_directory(path, failure)) {
+    diagnostics.error({}, "this is a folder, no spec");
+    return std::nullopt;
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (in)
+    text << in.rdbuf();
+  if (!in && !text.tellp()) {
+    diagnostics.error({}, std::string("cannot read the spec: ") + std::strerror(errno));
+    return std::nullopt;
+  }
+  return parseSpec(path, text.str(), options, diagnostics);
+}
+
+} // namespace attnc

@@ -1,0 +1,78 @@
+//===- Words.cpp - words in messages ---------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Quoting and edit distance.
+
+#include "compiler/spec/Words.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+namespace attnc {
+
+std::string quote(std::string_view text) {
+  constexpr size_t shown = 60;
+  std::string result = "'";
+  size_t end = std::min(text.size(), shown);
+  while (end < text.size() && (text[end] & 0xc0) == 0x80)
+    ++end;
+  for (char c : text.substr(0, end)) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) {
+      result += c;
+      continue;
+    }
+    char escape[5];
+    std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned char>(c));
+    result += escape;
+  }
+  return result + (end < text.size() ? "...'" : "'");
+}
+
+std::string listed(const std::vector<std::string> &words) {
+  constexpr size_t shown = 40;
+  std::string result;
+  for (size_t i = 0; i < std::min(words.size(), shown); ++i)
+    result += (i ? ", " : "") + words[i];
+  return words.size() > shown ? result + ", ..." : result;
+}
+
+/// Levenshtein's distance: insertions, deletions and replacements, one row of the table at a time.
+static size_t editDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t(0));
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string didYouMean(std::string_view word, const std::vector<std::string> &candidates) {
+  constexpr size_t longest = 200; // names of tensors are long, names past this are no slip of the pen
+  if (word.size() > longest)
+    return {};
+  const std::string *best = nullptr;
+  size_t bestDistance = std::max<size_t>(1, word.size() / 3) + 1;
+  for (const std::string &candidate : candidates) {
+    if (candidate.size() > longest)
+      continue;
+    if (size_t distance = editDistance(word, candidate); distance < bestDistance) {
+      best = &candidate;
+      bestDistance = distance;
+    }
+  }
+  return best ? "; did you mean " + quote(*best) + "?" : "";
+}
+
+std::string didYouMeanOrKnown(std::string_view word, const std::vector<std::string> &candidates) {
+  std::string guess = didYouMean(word, candidates);
+  return guess.empty() && !candidates.empty() ? "; known are " + listed(candidates) : guess;
+}
+
+} // namespace attnc

@@ -1,0 +1,215 @@
+//===- AttnInfer.cpp - result types of attn operations -----------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each result's type follows from. Inference never fails: operands that break a rule give some type here, and
+// an error with the rule's label in the verifier, so a builder may build first and verify afterwards.
+
+#include "dialect/IR/Attn.h"
+
+using namespace mlir;
+
+namespace attn {
+namespace {
+
+/// A tensor type as lists of extents and names; an axis that is not there reads as an unnamed axis of extent one.
+struct Axes {
+  SmallVector<int64_t> shape;
+  SmallVector<StringRef> names;
+  Type element;
+
+  Axes() = default;
+  explicit Axes(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    shape.assign(type.getShape().begin(), type.getShape().end());
+    names = axisNames(type);
+    element = type.getElementType();
+  }
+
+  void push(const Axes &from, int axis) {
+    int rank = from.shape.size(), at = axis < 0 ? rank + axis : axis;
+    bool there = at >= 0 && at < rank;
+    shape.push_back(there ? from.shape[at] : 1);
+    names.push_back(there ? from.names[at] : StringRef());
+  }
+
+  void push(int64_t extent, StringRef name) {
+    shape.push_back(extent);
+    names.push_back(name);
+  }
+
+  /// Axes are named when all of them are.
+  RankedTensorType type() const {
+    if (names.empty() || llvm::any_of(names, [](StringRef name) { return name.empty(); }))
+      return RankedTensorType::get(shape, element);
+    return namedTensor(element.getContext(), shape, names, element);
+  }
+};
+
+/// Stands for the name of a new axis of a value whose other axes have no names.
+StringRef nameIf(const Axes &axes, StringRef name) {
+  return llvm::all_of(axes.names, [](StringRef other) { return !other.empty(); }) ? name : StringRef();
+}
+
+/// `input`'s rows with another width.
+RankedTensorType withWidth(const Axes &input, int64_t width) {
+  Axes result;
+  result.element = input.element;
+  for (size_t axis = 0; axis + 1 < input.shape.size(); ++axis)
+    result.push(input, axis);
+  result.push(width, nameIf(input, "width"));
+  return result.type();
+}
+
+int64_t product(int64_t a, int64_t b) {
+  return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) ? ShapedType::kDynamic : a * b;
+}
+
+} // namespace
+
+using Types = SmallVectorImpl<Type>;
+using Where = std::optional<Location>;
+
+LogicalResult EmbedOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  Axes ids(op.getIds()), table(op.getTable()), result;
+  result.element = table.element;
+  for (size_t axis = 0; axis < ids.shape.size(); ++axis)
+    result.push(ids, axis);
+  result.push(table.shape[1], nameIf(ids, "width"));
+  types.push_back(result.type());
+  return success();
+}
+
+LogicalResult AddPositionsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(op.getInput().getType());
+  return success();
+}
+
+LogicalResult LinearOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(withWidth(Axes(op.getInput()), Axes(op.getWeight()).shape[0]));
+  return success();
+}
+
+LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(op.getInput().getType());
+  return success();
+}
+
+LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(op.getInput().getType());
+  return success();
+}
+
+LogicalResult SplitHeadsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  Axes input(op.getInput()), result;
+  result.element = input.element;
+  int64_t heads = std::max<int64_t>(op.getHeads(), 1), width = input.shape.back();
+  result.push(input, 0);
+  result.push(heads, nameIf(input, "head"));
+  result.push(input, 1);
+  result.push(ShapedType::isDynamic(width) ? width : width / heads, nameIf(input, "width"));
+  types.push_back(result.type());
+  return success();
+}
+
+LogicalResult SliceOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(withWidth(Axes(op.getInput()), op.getWidth()));
+  return success();
+}
+
+LogicalResult MergeHeadsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  Axes input(op.getInput()), result;
+  result.element = input.element;
+  result.push(input, 0);
+  result.push(input, 2);
+  result.push(product(input.shape[1], input.shape[3]), nameIf(input, "width"));
+  types.push_back(result.type());
+  return success();
+}
+
+LogicalResult CollapseOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op, Types &types) {
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  Axes input(op.getInput()), result;
+  result.element = input.element;
+  std::string rows;
+  if (input.shape.size() >= 2) {
+    bool isNamed = !nameIf(input, "row").empty();
+    rows = isNamed ? extentOf(type, 0).times(extentOf(type, 1)).str() : "";
+    int64_t extent = product(input.shape[0], input.shape[1]);
+    result.push(extent, isNamed && !ShapedType::isDynamic(extent) ? StringRef("row") : StringRef(rows));
+  }
+  for (size_t axis = 2; axis < input.shape.size(); ++axis)
+    result.push(input, axis);
+  types.push_back(result.type());
+  return success();
+}
+
+LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  Axes lhs(op.getLhs()), rhs(op.getRhs()), result;
+  result.element = lhs.element;
+  for (size_t axis = 0; axis + 1 < lhs.shape.size(); ++axis)
+    result.push(lhs, axis);
+  result.push(rhs, op.getTransposed() ? -2 : -1);
+  types.push_back(result.type());
+  return success();
+}
+
+LogicalResult PaddingMaskOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(op.getScores().getType());
+  return success();
+}
+
+LogicalResult MeanHeadsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  Axes weights(op.getWeights()), result;
+  result.element = weights.element;
+  for (int axis : {0, 2, 3})
+    result.push(weights, axis);
+  types.push_back(result.type());
+  return success();
+}
+
+LogicalResult AppendOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(op.getCache().getType());
+  return success();
+}
+
+LogicalResult LookupOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  Axes cache(op.getCache()), ancestors(op.getAncestors()), result;
+  result.element = cache.element;
+  result.push(ancestors, 0);
+  result.push(cache, 1);
+  result.push(ShapedType::kDynamic, nameIf(cache, "history"));
+  result.push(cache, 3);
+  types.push_back(result.type());
+  return success();
+}
+
+LogicalResult TakeOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  Axes input(op.getInput()), index(op.getIndex()), result;
+  result.element = input.element;
+  result.push(index, 0);
+  for (size_t axis = 1; axis < input.shape.size(); ++axis)
+    result.push(input, axis);
+  types.push_back(result.type());
+  return success();
+}
+
+LogicalResult PickOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  Axes ids(op.getIds()), input(op.getInput());
+  ids.element = input.element;
+  types.push_back(ids.type());
+  return success();
+}
+
+LogicalResult TopKOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op, Types &types) {
+  Axes input(op.getInput()), values;
+  values.element = input.element;
+  for (size_t axis = 0; axis + 1 < input.shape.size(); ++axis)
+    values.push(input, axis);
+  values.push(ShapedType::kDynamic, nameIf(input, "candidate"));
+  types.push_back(values.type());
+  values.element = IntegerType::get(context, 32);
+  types.push_back(values.type());
+  return success();
+}
+
+} // namespace attn

@@ -1,0 +1,72 @@
+//===- StepBuilder.h - values of a decoder at one new position ---------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What QueryAxisInterface::buildStep works with: the step's values, its positions and its caches.
+
+#ifndef ATTNC_DIALECT_IR_STEPBUILDER_H
+#define ATTNC_DIALECT_IR_STEPBUILDER_H
+
+#include "dialect/IR/Attn.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace attn {
+
+/// Clones `op` with mapped operands and infers its result types anew.
+mlir::Operation *cloneInferred(mlir::OpBuilder &builder, mlir::Operation &op, mlir::IRMapping &mapping);
+
+/// The inputs of a step, one entry for each live row.
+struct StepInputs {
+  mlir::Value positions; // row
+  mlir::Value ancestors; // row x capacity
+  mlir::Value sources;   // row
+};
+
+/// What the step reads besides its inputs: values that depend on the source alone, kept by `encode`.
+class SourceReader {
+public:
+  virtual ~SourceReader() = default;
+  virtual bool isFromSource(mlir::Value decoded) const = 0;
+  /// The value as an entry reads it, still one for each sentence (`batch`).
+  virtual mlir::Value read(mlir::OpBuilder &builder, mlir::Value decoded) = 0;
+};
+
+class StepBuilder {
+public:
+  StepBuilder(mlir::OpBuilder &builder, StepInputs inputs, SourceReader &sources, mlir::SymbolTable &symbols)
+      : builder(builder), inputs(inputs), sources(sources), symbols(symbols) {}
+
+  mlir::OpBuilder &getBuilder() { return builder; }
+  mlir::Value getPositions() const { return inputs.positions; }
+
+  /// Lengths of the rows' histories: `positions + 1`.
+  mlir::Value getLengths(mlir::Location loc);
+
+  bool isFromSource(mlir::Value decoded) const { return sources.isFromSource(decoded); }
+
+  /// The step's value for a value of `decode`. What depends on the source alone is taken for each row's sentence.
+  mlir::Value lookup(mlir::Value decoded);
+
+  void map(mlir::Value decoded, mlir::Value stepped) { mapping.map(decoded, stepped); }
+
+  /// Writes one new key or value (row, head, 1, width) to a cache and gives each row's history (row, head, history, width).
+  mlir::Value appendToCache(mlir::Value fresh, llvm::StringRef name);
+
+  /// Builds `op` as one that acts row by row.
+  void buildRowByRow(mlir::Operation &op);
+
+private:
+  StateOp findOrCreateCache(mlir::RankedTensorType fresh, mlir::Location loc, llvm::StringRef name);
+
+  mlir::OpBuilder &builder;
+  StepInputs inputs;
+  SourceReader &sources;
+  mlir::SymbolTable &symbols;
+  mlir::IRMapping mapping;
+  llvm::StringMap<int> cacheCount; // caches built so far, by the stem of their names
+  mlir::Value lengths;
+};
+
+} // namespace attn
+
+#endif // ATTNC_DIALECT_IR_STEPBUILDER_H

@@ -1,0 +1,246 @@
+//===- DeriveEntries.cpp - encode and decode to the entries of a bundle ------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// `decode` runs over many positions; from it come the step over one new position, scoring, and attention weights.
+
+#include "dialect/Transforms/Passes.h"
+#include "dialect/Transforms/SourceValues.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace attn {
+
+#define GEN_PASS_DEF_DERIVEENTRIES
+#include "dialect/Transforms/Passes.h.inc"
+
+namespace {
+
+/// An argument or a result as the manifest knows it.
+struct Named {
+  StringRef name;
+  Type type;
+};
+
+/// Erases operations whose results nobody reads.
+void eraseDeadOperations(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+LogicalResult checkSignature(func::FuncOp func, unsigned arguments) {
+  if (func.getNumArguments() != arguments || func.getNumResults() != 1 || !llvm::hasSingleElement(func.getBody()))
+    return func.emitOpError() << "needs " << arguments << " arguments, one result and one block, but has "
+                              << func.getNumArguments() << ", " << func.getNumResults() << " and "
+                              << func.getBody().getBlocks().size();
+  for (Type type : func.getArgumentTypes())
+    if (!isa<RankedTensorType>(type) || llvm::is_contained(axisNames(cast<RankedTensorType>(type)), ""))
+      return func.emitOpError() << "needs arguments that are tensors with named axes, but one is " << type;
+  return success();
+}
+
+/// The matmul that `scores` come from, if no causal mask stands between.
+MatmulOp findUnmaskedMatmul(Value scores) {
+  while (Operation *op = scores.getDefiningOp()) {
+    if (isa<CausalMaskOp>(op))
+      return {};
+    if (auto matmul = dyn_cast<MatmulOp>(op))
+      return matmul;
+    if (op->getNumOperands() == 0)
+      return {};
+    scores = op->getOperand(0);
+  }
+  return {};
+}
+
+/// A step sees no later positions, so neither may `decode`.
+LogicalResult checkCausality(func::FuncOp decode, const SourceValues &values) {
+  LogicalResult result = success();
+  decode.walk([&](SoftmaxOp softmax) {
+    MatmulOp matmul = findUnmaskedMatmul(softmax.getScores());
+    if (!matmul || !values.dependsOnTarget(matmul.getRhs()))
+      return;
+    InFlightDiagnostic error = softmax.emitOpError()
+                               << "of the decoder's self-attention is not causal, so no step can be derived";
+    error.attachNote(matmul.getLoc()) << "these scores reach later positions; a causal mask would hide them";
+    result = failure();
+  });
+  return result;
+}
+
+/// Builds one entry after another from `decode`.
+class EntryBuilder {
+public:
+  EntryBuilder(func::FuncOp decode, const SourceValues &values, SymbolTable &symbols)
+      : decode(decode), values(values), symbols(symbols), builder(decode), context(decode.getContext()),
+        index(builder.getI32Type()) {}
+
+  /// `step` with the best tokens, or `probabilities` with all of them.
+  LogicalResult buildStep(StringRef name, bool isTopK);
+  void buildScore();
+  /// Only where the decoder attends to the source.
+  void buildAttend();
+
+private:
+  func::FuncOp begin(StringRef name, ArrayRef<Named> arguments);
+  void finish(func::FuncOp func, ArrayRef<Value> results, ArrayRef<StringRef> names);
+  void buildPositions(EntrySource &source, IRMapping &mapping);
+  SoftmaxOp findLastCrossAttention();
+
+  RankedTensorType ids(ArrayRef<int64_t> shape, ArrayRef<StringRef> names) {
+    return namedTensor(context, shape, names, index);
+  }
+  Value getLogits() { return decode.getBody().front().getTerminator()->getOperand(0); }
+
+  func::FuncOp decode;
+  const SourceValues &values;
+  SymbolTable &symbols;
+  OpBuilder builder;
+  MLIRContext *context;
+  Type index;
+};
+
+func::FuncOp EntryBuilder::begin(StringRef name, ArrayRef<Named> arguments) {
+  builder.setInsertionPoint(decode);
+  SmallVector<Type> types = llvm::map_to_vector(arguments, [](const Named &argument) { return argument.type; });
+  auto func = func::FuncOp::create(builder, decode.getLoc(), name, builder.getFunctionType(types, {}));
+  symbols.insert(func);
+  for (auto [number, argument] : llvm::enumerate(arguments))
+    func.setArgAttr(number, "attn.name", builder.getStringAttr(argument.name));
+  builder.setInsertionPointToStart(func.addEntryBlock());
+  return func;
+}
+
+void EntryBuilder::finish(func::FuncOp func, ArrayRef<Value> results, ArrayRef<StringRef> names) {
+  func::ReturnOp::create(builder, decode.getLoc(), results);
+  func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), TypeRange(ValueRange(results))));
+  for (auto [number, name] : llvm::enumerate(names))
+    func.setResultAttr(number, "attn.name", builder.getStringAttr(name));
+  eraseDeadOperations(func.getBody().front());
+}
+
+LogicalResult EntryBuilder::buildStep(StringRef name, bool isTopK) {
+  constexpr int64_t dynamic = ShapedType::kDynamic;
+  func::FuncOp func = begin(name, {{"ids", ids({dynamic, 1}, {"row", "query"})},
+                                   {"positions", ids({dynamic}, {"row"})},
+                                   {"sources", ids({dynamic}, {"row"})},
+                                   {"ancestors", ids({dynamic, dynamic}, {"row", "capacity"})},
+                                   {"source_lengths", values.getLengths().getType()}});
+  EntrySource source(values, func.getArgument(4));
+  StepBuilder step(builder, {func.getArgument(1), func.getArgument(3), func.getArgument(2)}, source, symbols);
+  step.map(decode.getArgument(0), func.getArgument(0));
+  for (Operation &op : decode.getBody().front().without_terminator()) {
+    if (llvm::any_of(op.getResults(), [&](Value result) { return values.isFromSource(result); }))
+      continue;
+    auto queryAxis = dyn_cast<QueryAxisInterface>(op);
+    bool isAlongQueries = llvm::any_of(op.getResults(), [&](Value result) { return values.dependsOnTarget(result); });
+    if (!queryAxis || !isAlongQueries)
+      step.buildRowByRow(op);
+    else if (failed(queryAxis.buildStep(step)))
+      return failure();
+  }
+  Value probabilities = LogSoftmaxOp::create(builder, getLogits().getLoc(), step.lookup(getLogits()));
+  if (isTopK) {
+    auto best = TopKOp::create(builder, getLogits().getLoc(), probabilities);
+    finish(func, {best.getValues(), best.getIds()}, {"scores", "candidates"});
+  } else {
+    finish(func, {probabilities}, {"log_probabilities"});
+  }
+  return success();
+}
+
+/// Clones `decode` as it is, but for what comes from the source.
+void EntryBuilder::buildPositions(EntrySource &source, IRMapping &mapping) {
+  for (Operation &op : decode.getBody().front().without_terminator()) {
+    if (llvm::any_of(op.getResults(), [&](Value result) { return values.isFromSource(result); }))
+      continue;
+    for (Value operand : op.getOperands())
+      if (values.isFromSource(operand) && !mapping.contains(operand))
+        mapping.map(operand, source.read(builder, operand));
+    builder.clone(op, mapping);
+  }
+}
+
+void EntryBuilder::buildScore() {
+  Type targetIds = decode.getArgument(0).getType();
+  func::FuncOp func = begin("score", {{"target_ids", targetIds},
+                                      {"labels", targetIds},
+                                      {"source_lengths", values.getLengths().getType()}});
+  EntrySource source(values, func.getArgument(2));
+  IRMapping mapping;
+  mapping.map(decode.getArgument(0), func.getArgument(0));
+  buildPositions(source, mapping);
+  Location loc = getLogits().getLoc();
+  Value probabilities = LogSoftmaxOp::create(builder, loc, mapping.lookup(getLogits()));
+  Value picked = PickOp::create(builder, loc, probabilities, func.getArgument(1));
+  finish(func, {picked}, {"log_probabilities"});
+}
+
+SoftmaxOp EntryBuilder::findLastCrossAttention() {
+  SoftmaxOp last;
+  decode.walk([&](SoftmaxOp softmax) {
+    Value scores = softmax.getScores();
+    while (scores.getDefiningOp() && !scores.getDefiningOp<MatmulOp>() && scores.getDefiningOp()->getNumOperands() > 0)
+      scores = scores.getDefiningOp()->getOperand(0);
+    auto matmul = scores.getDefiningOp<MatmulOp>();
+    if (matmul && values.isFromSource(matmul.getRhs()))
+      last = softmax;
+  });
+  return last;
+}
+
+void EntryBuilder::buildAttend() {
+  SoftmaxOp attention = findLastCrossAttention();
+  if (!attention)
+    return;
+  func::FuncOp func = begin("attend", {{"target_ids", decode.getArgument(0).getType()},
+                                       {"source_lengths", values.getLengths().getType()}});
+  EntrySource source(values, func.getArgument(1));
+  IRMapping mapping;
+  mapping.map(decode.getArgument(0), func.getArgument(0));
+  buildPositions(source, mapping);
+  Value mean = MeanHeadsOp::create(builder, attention.getLoc(), mapping.lookup(attention.getWeights()));
+  finish(func, {mean}, {"attention"});
+}
+
+struct DeriveEntries : impl::DeriveEntriesBase<DeriveEntries> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    auto encode = symbols.lookup<func::FuncOp>("encode"), decode = symbols.lookup<func::FuncOp>("decode");
+    if (!decode)
+      return;
+    if (!encode) {
+      decode.emitOpError("has no 'encode' beside it");
+      return signalPassFailure();
+    }
+    if (failed(derive(encode, decode, symbols)))
+      signalPassFailure();
+  }
+
+  LogicalResult derive(func::FuncOp encode, func::FuncOp decode, SymbolTable &symbols) {
+    if (failed(checkSignature(encode, 2)) || failed(checkSignature(decode, 3)))
+      return failure();
+    if (encode.getResultTypes()[0] != decode.getArgumentTypes()[1])
+      return decode.emitOpError() << "takes a memory of type " << decode.getArgumentTypes()[1]
+                                  << ", but 'encode' returns " << encode.getResultTypes()[0];
+    SourceValues values(decode);
+    if (failed(checkCausality(decode, values)))
+      return failure();
+    values.moveToEncoder(encode, symbols);
+    eraseDeadOperations(encode.getBody().front());
+    EntryBuilder entries(decode, values, symbols);
+    if (failed(entries.buildStep("step", /*isTopK=*/true)) || failed(entries.buildStep("probabilities", /*isTopK=*/false)))
+      return failure();
+    entries.buildScore();
+    entries.buildAttend();
+    symbols.erase(decode);
+    numSourceStates += values.size();
+    numCaches += llvm::range_size(getOperation().getOps<StateOp>()) - values.size();
+    return success();
+  }
+};
+
+} // namespace
+} // namespace attn

@@ -1,0 +1,86 @@
+//===- FuseAttention.cpp - the unfused chain to one region --------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// matmul, scale, masks, softmax, matmul become an `attn.fused`; scores and weights then never reach memory.
+
+#include "dialect/Transforms/Fusion.h"
+#include "dialect/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace attn {
+
+#define GEN_PASS_DEF_FUSEATTENTION
+#include "dialect/Transforms/Passes.h.inc"
+
+namespace {
+
+bool actsOnScores(Operation *op) {
+  return isa_and_nonnull<ScaleOp, CausalMaskOp, PaddingMaskOp, ActivationOp, AddOp, MulOp>(op);
+}
+
+/// Takes the operations from the softmax's scores up to the matmul. Gives the reason where there is no such chain.
+FailureOr<MatmulOp> collectScores(SoftmaxOp softmax, Group &group, StringRef &reason) {
+  Value scores = softmax.getScores();
+  while (true) {
+    Operation *op = scores.getDefiningOp();
+    auto matmul = dyn_cast_or_null<MatmulOp>(op);
+    if (!matmul && !actsOnScores(op)) {
+      reason = "the scores do not come from a matmul";
+      return failure();
+    }
+    if (!scores.hasOneUse()) {
+      reason = "the scores have a second reader";
+      return failure();
+    }
+    group.members.push_back(op);
+    if (matmul)
+      return matmul;
+    // A bias may stand on either side of an add: the scores come from the side that something computes.
+    bool isSwapped = isa<AddOp, MulOp>(op) && !op->getOperand(0).getDefiningOp<MatmulOp>() && !actsOnScores(op->getOperand(0).getDefiningOp());
+    scores = op->getOperand(isSwapped ? 1 : 0);
+  }
+}
+
+/// What selects the operand of a member (rows of a cache, sentences of a batch) is done inside the kernel.
+void collectSelector(Value operand, Group &group) {
+  Operation *op = operand.getDefiningOp();
+  if (isa_and_nonnull<TakeOp, LookupOp>(op) && !llvm::is_contained(group.members, op)) {
+    group.members.push_back(op);
+    group.selectors.insert(op);
+  }
+}
+
+struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
+  void runOnOperation() override {
+    SmallVector<SoftmaxOp> softmaxes;
+    for (auto softmax : getOperation().getOps<SoftmaxOp>())
+      softmaxes.push_back(softmax);
+    for (SoftmaxOp softmax : softmaxes)
+      fuseChain(softmax);
+  }
+
+  void fuseChain(SoftmaxOp softmax) {
+    Group group;
+    StringRef reason;
+    FailureOr<MatmulOp> scores = collectScores(softmax, group, reason);
+    Operation *reader = onlyReader(softmax.getWeights());
+    if (succeeded(scores) && !reader)
+      reason = softmax.getWeights().use_empty() ? "the weights have no reader" : "the weights have a second reader";
+    if (failed(scores) || !reader)
+      return explainUnfused(softmax, reason);
+
+    group.members.push_back(softmax);
+    auto context = dyn_cast<MatmulOp>(reader);
+    if ((context && context.getLhs() == softmax.getWeights() && !context.getTransposed()) || isa<MeanHeadsOp>(reader))
+      group.members.push_back(reader);
+    for (Operation *member : SmallVector<Operation *>(group.members))
+      for (Value operand : member->getOperands())
+        collectSelector(operand, group);
+    fuse(std::move(group), "attention");
+    ++numFused;
+  }
+};
+
+} // namespace
+} // namespace attn

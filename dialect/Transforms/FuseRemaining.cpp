@@ -1,0 +1,54 @@
+//===- FuseRemaining.cpp - regions for what no other fusion took ---------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chains of pointwise operations are one region; every other operation is a region of its own.
+
+#include "dialect/Transforms/Fusion.h"
+#include "dialect/Transforms/Passes.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace attn {
+
+#define GEN_PASS_DEF_FUSEREMAINING
+#include "dialect/Transforms/Passes.h.inc"
+
+namespace {
+
+/// Operations that stay as they are: they do no work that a kernel could do.
+bool isLeftAlone(Operation *op) {
+  return isView(op) || isa<FusedOp, GetWeightOp, ReadStateOp, WriteStateOp>(op) || op->hasTrait<OpTrait::IsTerminator>();
+}
+
+struct FuseRemaining : impl::FuseRemainingBase<FuseRemaining> {
+  void runOnOperation() override {
+    Block &block = getOperation().getBody().front();
+    while (true) {
+      auto next = llvm::find_if(block, [](Operation &op) { return !isLeftAlone(&op); });
+      if (next == block.end())
+        return;
+      if (isOpTriviallyDead(&*next))
+        next->erase();
+      else
+        fuseFrom(&*next);
+    }
+  }
+
+  void fuseFrom(Operation *first) {
+    Group group;
+    group.members = {first};
+    while (isPointwise(first) && group.members.back()->getResult(0).hasOneUse()) {
+      Operation *next = findNext(group, group.members.back()->getResult(0), isPointwise);
+      if (!next)
+        break;
+      group.members.push_back(next);
+    }
+    fuse(std::move(group), "pointwise");
+    ++numRegions;
+  }
+};
+
+} // namespace
+} // namespace attn

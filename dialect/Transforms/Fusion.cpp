@@ -1,0 +1,106 @@
+//===- Fusion.cpp - turns operations into a fused region ---------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations are cloned into a region; the values that others read are its results.
+
+#include "dialect/Transforms/Fusion.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace attn {
+
+bool isPointwise(Operation *op) { return isa_and_nonnull<AddOp, MulOp, ActivationOp, ScaleOp, IncrementOp>(op); }
+
+bool isNorm(Operation *op) { return isa_and_nonnull<LayerNormOp, RmsNormOp>(op); }
+
+Operation *onlyReader(Value value) { return value.hasOneUse() ? *value.user_begin() : nullptr; }
+
+/// True where no reader of the group's results, but for members and `next`, stands before `next`.
+static bool canMoveDownTo(const Group &group, Operation *next) {
+  for (Operation *member : group.members)
+    for (Operation *user : member->getUsers())
+      if (user != next && !llvm::is_contained(group.members, user) && user->isBeforeInBlock(next))
+        return false;
+  return true;
+}
+
+Operation *findNext(const Group &group, Value value, llvm::function_ref<bool(Operation *)> accepts) {
+  for (Operation *user : value.getUsers())
+    if (user->getBlock() == value.getParentBlock() && accepts(user) && canMoveDownTo(group, user))
+      return user;
+  return nullptr;
+}
+
+/// Values that the members read and others compute, in the order of first use.
+static llvm::SetVector<Value> findInputs(const Group &group) {
+  llvm::SetVector<Value> inputs;
+  for (Operation *member : group.members)
+    for (Value operand : member->getOperands())
+      if (!llvm::is_contained(group.members, operand.getDefiningOp()))
+        inputs.insert(operand);
+  return inputs;
+}
+
+static SmallVector<Value> findResults(const Group &group) {
+  SmallVector<Value> results;
+  for (Operation *member : group.members)
+    for (Value result : member->getResults()) {
+      bool isReadOutside = llvm::any_of(result.getUsers(), [&](Operation *user) {
+        return !llvm::is_contained(group.members, user);
+      });
+      bool isKept = isReadOutside && !group.selectors.contains(member);
+      if (isKept || group.alwaysYielded.contains(result.getAsOpaquePointer()) || member->getNumResults() > 1)
+        results.push_back(result);
+    }
+  return results;
+}
+
+/// Bytes of the values that no longer reach memory; null where a size has no name.
+static SizeAttr findBytesSaved(const Group &group, ArrayRef<Value> results) {
+  SizeAttr saved = SizeAttr::getConstant(group.members.front()->getContext(), 0);
+  for (Operation *member : group.members)
+    for (Value result : member->getResults())
+      if (saved && !llvm::is_contained(results, result)) {
+        SizeAttr bytes = bytesOf(cast<RankedTensorType>(result.getType()));
+        saved = bytes ? saved.plus(bytes) : bytes;
+      }
+  return saved;
+}
+
+static void explainFused(const Group &group, StringRef what, ArrayRef<Value> results) {
+  InFlightDiagnostic remark = group.members.front()->emitRemark() << "fused: " << what << " of ";
+  llvm::interleaveComma(group.members, remark, [&](Operation *op) { remark << op->getName().stripDialect(); });
+  if (SizeAttr saved = findBytesSaved(group, results); saved && !saved.getTerms().empty())
+    remark << "; " << saved.str() << " bytes less to write";
+}
+
+FusedOp fuse(Group group, StringRef what) {
+  llvm::sort(group.members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  SmallVector<Value> inputs = findInputs(group).takeVector(), results = findResults(group);
+  if (group.members.size() > 1)
+    explainFused(group, what, results);
+
+  SmallVector<Location> locations = llvm::map_to_vector(group.members, [](Operation *op) { return op->getLoc(); });
+  OpBuilder builder(group.members.back());
+  auto fused = FusedOp::create(builder, builder.getFusedLoc(locations), TypeRange(ValueRange(results)), inputs);
+  Block *body = builder.createBlock(&fused.getBody());
+  IRMapping mapping;
+  for (Value input : inputs)
+    mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
+  for (Operation *member : group.members)
+    builder.clone(*member, mapping);
+  YieldOp::create(builder, fused.getLoc(), llvm::map_to_vector(results, [&](Value result) { return mapping.lookup(result); }));
+
+  for (auto [result, replacement] : llvm::zip(results, fused.getResults()))
+    result.replaceAllUsesWith(replacement);
+  for (Operation *member : llvm::reverse(group.members))
+    if (member->use_empty())
+      member->erase();
+  return fused;
+}
+
+void explainUnfused(Operation *op, const Twine &reason) { op->emitRemark() << "not fused: " << reason; }
+
+} // namespace attn

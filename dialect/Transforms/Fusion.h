@@ -1,0 +1,41 @@
+//===- Fusion.h - turns operations into a fused region -----------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all fusions share: making the region, finding the next operation of a chain, and saying what was done.
+
+#ifndef ATTNC_DIALECT_TRANSFORMS_FUSION_H
+#define ATTNC_DIALECT_TRANSFORMS_FUSION_H
+
+#include "dialect/IR/Attn.h"
+
+namespace attn {
+
+/// Operations that become one region, in the order of the block; the last one's place becomes the region's place.
+struct Group {
+  llvm::SmallVector<mlir::Operation *> members;
+  /// Members whose results stay inside even if others read them: those read their own copy.
+  llvm::SmallPtrSet<mlir::Operation *, 4> selectors;
+  /// Values that are yielded whether or not somebody reads them.
+  llvm::SmallPtrSet<void *, 2> alwaysYielded;
+};
+
+/// True for add, mul, activation, scale and increment.
+bool isPointwise(mlir::Operation *op);
+bool isNorm(mlir::Operation *op);
+
+/// The only operation that reads `value`, or null.
+mlir::Operation *onlyReader(mlir::Value value);
+
+/// The operation of `group`'s block that may follow as its next member: it reads `value`, and moving the group down to it
+/// moves no result past a reader. Null where `accepts` takes none.
+mlir::Operation *findNext(const Group &group, mlir::Value value, llvm::function_ref<bool(mlir::Operation *)> accepts);
+
+/// Replaces the group by an `attn.fused` and tells so in a remark. Sorts the members first.
+FusedOp fuse(Group group, llvm::StringRef what);
+
+/// A remark of `attnc explain`: why something was not fused.
+void explainUnfused(mlir::Operation *op, const llvm::Twine &reason);
+
+} // namespace attn
+
+#endif // ATTNC_DIALECT_TRANSFORMS_FUSION_H

@@ -1,0 +1,87 @@
+//===- JoinedWeights.cpp - weights of several linears as one -----------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Joins declarations along the out axis; a part without a bias stands for zeros.
+
+#include "dialect/Transforms/JoinedWeights.h"
+
+using namespace mlir;
+
+namespace attn {
+
+/// The declaration that `weight` comes from, or null.
+WeightOp JoinedWeights::find(Value weight) {
+  auto get = weight ? weight.getDefiningOp<GetWeightOp>() : GetWeightOp();
+  return get ? symbols.lookup<WeightOp>(get.getWeight()) : WeightOp();
+}
+
+bool JoinedWeights::canJoin(ArrayRef<LinearOp> linears) {
+  bool isTransposed = false;
+  for (auto [number, linear] : llvm::enumerate(linears)) {
+    WeightOp weight = find(linear.getWeight()), bias = find(linear.getBias());
+    if (!weight || !weight.getTensors() || (linear.getBias() && (!bias || !bias.getTensors())))
+      return false;
+    if (number == 0)
+      isTransposed = weight.getTransposed();
+    else if (weight.getTransposed() != isTransposed)
+      return false;
+  }
+  return true;
+}
+
+WeightOp JoinedWeights::joinSymbols(ArrayRef<WeightOp> parts, ArrayRef<int64_t> rows) {
+  std::string key;
+  WeightOp first;
+  SmallVector<Attribute> tensors;
+  SmallVector<int64_t> partRows;
+  int64_t out = 0;
+  for (auto [part, count] : llvm::zip(parts, rows)) {
+    out += count;
+    key += (part ? part.getSymName() : StringRef()).str() + '\n';
+    if (part && !first)
+      first = part;
+    if (part)
+      llvm::append_range(tensors, *part.getTensors());
+    else
+      tensors.push_back(StringAttr::get(symbols.getOp()->getContext(), ""));
+    if (part && part.getRows())
+      llvm::append_range(partRows, *part.getRows());
+    else
+      partRows.push_back(count);
+  }
+  if (!first)
+    return {};
+  WeightOp &joined = known[key];
+  if (joined)
+    return joined;
+  OpBuilder builder(first);
+  SmallVector<int64_t> shape(first.getType().getShape());
+  shape[0] = out;
+  joined = cast<WeightOp>(builder.clone(*first));
+  joined.setTypeAttr(TypeAttr::get(RankedTensorType::get(shape, first.getType().getElementType())));
+  joined.setTensorsAttr(builder.getArrayAttr(tensors));
+  joined.setRows(partRows);
+  joined.setSymName((first.getSymName() + "_joined").str());
+  symbols.insert(joined);
+  return joined;
+}
+
+LinearOp JoinedWeights::join(ArrayRef<LinearOp> linears) {
+  SmallVector<WeightOp> weights, biases;
+  SmallVector<int64_t> rows;
+  SmallVector<Location> locations;
+  for (LinearOp linear : linears) {
+    weights.push_back(find(linear.getWeight()));
+    biases.push_back(find(linear.getBias()));
+    rows.push_back(cast<RankedTensorType>(linear.getWeight().getType()).getDimSize(0));
+    locations.push_back(linear.getLoc());
+  }
+  OpBuilder builder(linears.front());
+  Location loc = builder.getFusedLoc(locations);
+  WeightOp weight = joinSymbols(weights, rows), bias = joinSymbols(biases, rows);
+  Value weightValue = GetWeightOp::create(builder, loc, weight.getType(), weight.getSymName());
+  Value biasValue = bias ? GetWeightOp::create(builder, loc, bias.getType(), bias.getSymName()).getResult() : Value();
+  return LinearOp::create(builder, loc, linears.front().getInput(), weightValue, biasValue);
+}
+
+} // namespace attn

@@ -1,0 +1,261 @@
+//===- Passes.td - passes over attn modules ---------------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In the order in which the pipeline runs them: stepped, fused, outlined, planned.
+
+#ifndef ATTN_PASSES
+#define ATTN_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+class Attn_ModulePass<string argument> : Pass<argument, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::func::FuncDialect"];
+}
+class Attn_FunctionPass<string argument> : Pass<argument, "::mlir::func::FuncOp"> {
+  let dependentDialects = ["::attn::AttnDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// stepped
+//===----------------------------------------------------------------------===//
+
+def DeriveEntries : Attn_ModulePass<"attn-derive-entries"> {
+  let summary = "Derives the entries of a bundle from `encode` and `decode`";
+  let description = [{
+    Needs: functions `encode` (source_ids, source_lengths to memory) and `decode` (target_ids, memory, source_lengths
+    to logits), axes named; or neither of them, as in a module of graphs, which stays as it is.
+
+    Leaves: `encode` (writes states, returns nothing), `step`, `probabilities`, `score` and, where the decoder attends
+    to the source, `attend`; no `decode`. Values of `decode` that depend on the source alone are computed in
+    `encode`; the linear outputs among them that `decode` needs are states, and views of them stay with the reader.
+
+    Before:
+    ```mlir
+    func.func @decode(%ids, %memory, %lengths) {
+      %k = attn.linear %memory, %wk : ...
+      %keys = attn.split_heads %k into 8 : ...
+      %scores = attn.matmul %queries, %keys transposed : ...
+    ```
+    After:
+    ```mlir
+    func.func @encode(%source_ids, %source_lengths) {
+      %k = attn.linear %memory, %wk : ...
+      attn.write_state %k, @cross_keys_0 : ...
+    func.func @step(%ids, %positions, %sources, %ancestors, %source_lengths) {
+      %k = attn.read_state @cross_keys_0 : ...
+      %shared = attn.split_heads %k into 8 : ...
+      %keys = attn.take %shared, %sources : ...
+      %scores = attn.matmul %queries, %keys transposed : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numCaches", "num-caches", "Caches of self-attention">,
+    Statistic<"numSourceStates", "num-source-states", "States that depend on the source alone">,
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// fused
+//===----------------------------------------------------------------------===//
+
+def MergeProjections : Attn_ModulePass<"attn-merge-projections"> {
+  let summary = "Makes one matmul of the projections of one input";
+  let description = [{
+    Needs: entries. Leaves: linears of one input whose results are only looked at by heads are one linear and slices,
+    their weights joined; keys and values of one source are one state.
+
+    Before:
+    ```mlir
+    %q = attn.linear %x, %wq : ...
+    %k = attn.linear %x, %wk : ...
+    %queries = attn.split_heads %q into 8 : ...
+    %keys = attn.split_heads %k into 8 : ...
+    ```
+    After:
+    ```mlir
+    %0 = attn.linear %x, %w : ...
+    %q = attn.slice %0 at 0 width 512 : ...
+    %k = attn.slice %0 at 512 width 512 : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMerged", "num-merged", "Linears that became part of another">,
+    Statistic<"numStatesMerged", "num-states-merged", "States that became part of another">,
+  ];
+}
+
+def FuseAttention : Attn_FunctionPass<"attn-fuse-attention"> {
+  let summary = "Rewrites matmul, scale, mask, softmax, matmul into `attn.fused`";
+  let description = [{
+    Needs: the unfused chain. Leaves: no softmax whose scores come from a matmul and have no other reader, unless its
+    weights have several readers. What selects the keys and values (`take`, `lookup`) is inside the region.
+
+    Before:
+    ```mlir
+    %s = attn.matmul %q, %k transposed : ...
+    %t = attn.scale %s by 0.125 : ...
+    %w = attn.softmax %t : ...
+    %c = attn.matmul %w, %v : ...
+    ```
+    After:
+    ```mlir
+    %c = attn.fused(%q, %k, %v) : ... {
+    ^bb0(...):
+      (the same four operations)
+      attn.yield %3 : ...
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numFused", "num-fused", "Chains fused">];
+}
+
+def FuseVocabulary : Attn_FunctionPass<"attn-fuse-vocabulary"> {
+  let summary = "Keeps logits out of memory: projection, log-softmax and the choice of tokens are one kernel";
+  let description = [{
+    Needs: log_softmax of a linear's output. Leaves: linear, log_softmax and a `top_k` or `pick` after it in one
+    region, if the logits have no other reader.
+
+    Before:
+    ```mlir
+    %logits = attn.linear %x, %w : ...
+    %p = attn.log_softmax %logits : ...
+    %values, %ids = attn.top_k %p : ...
+    ```
+    After:
+    ```mlir
+    %values, %ids = attn.fused(%x, %w) : ... { (the same three operations) }
+    ```
+  }];
+  let statistics = [Statistic<"numFused", "num-fused", "Vocabulary projections fused">];
+}
+
+def FuseEmbedding : Attn_FunctionPass<"attn-fuse-embedding"> {
+  let summary = "Fuses an embedding with its scale, positions and norm";
+  let description = [{
+    Needs: nothing. Leaves: each embedding in a region with the scale, add_positions and norm that follow it.
+
+    Before:
+    ```mlir
+    %e = attn.embed %ids, %table : ...
+    %s = attn.scale %e by 22.6 : ...
+    %x = attn.add_positions %s, %positions : ...
+    ```
+    After:
+    ```mlir
+    %x = attn.fused(%ids, %table, %positions) : ... { (the same three operations) }
+    ```
+  }];
+  let statistics = [Statistic<"numFused", "num-fused", "Embeddings fused">];
+}
+
+def FuseLinear : Attn_FunctionPass<"attn-fuse-linear"> {
+  let summary = "Gives each matmul its epilogue: activation, residual, norm";
+  let description = [{
+    Needs: vocabulary projections are fused already. Leaves: each linear in a region with the pointwise operations
+    after it and at most one norm at the end. Values that others read are yielded too; the norm's input always is, so
+    that the kernel needs no scratch for it.
+
+    Before:
+    ```mlir
+    %0 = attn.linear %x, %w bias %b : ...
+    %1 = attn.add %0, %residual : ...
+    %2 = attn.layer_norm %1, %g bias %c epsilon 1.0e-5 : ...
+    ```
+    After:
+    ```mlir
+    %1, %2 = attn.fused(%x, %w, %b, %residual, %g, %c) : ... { (the same three operations) }
+    ```
+  }];
+  let statistics = [Statistic<"numFused", "num-fused", "Operations fused into a matmul's epilogue">];
+}
+
+def FuseRemaining : Attn_FunctionPass<"attn-fuse-remaining"> {
+  let summary = "Puts what is left into regions: chains of pointwise operations, each other operation alone";
+  let description = [{
+    Needs: the other fusions have run. Leaves: nothing but regions, views, weights, states and the return.
+
+    Before:
+    ```mlir
+    %0 = attn.activation relu %x : ...
+    %1 = attn.scale %0 by 2.0 : ...
+    ```
+    After:
+    ```mlir
+    %1 = attn.fused(%x) : ... { (the same two operations) }
+    ```
+  }];
+  let statistics = [Statistic<"numRegions", "num-regions", "Regions made">];
+}
+
+//===----------------------------------------------------------------------===//
+// outlined
+//===----------------------------------------------------------------------===//
+
+def OutlineKernels : Attn_ModulePass<"attn-outline-kernels"> {
+  let summary = "Makes kernels of fused regions; equal ones are one kernel";
+  let description = [{
+    Needs: only regions, views, weights and states in functions. Leaves: only calls and views; work that is done row
+    by row sees collapsed rows; axes of kernels have names of their own (`row`, or `batch, head, query, key, width`);
+    matrices that a linear reads are packed in panels; unused weights are gone.
+
+    Before:
+    ```mlir
+    %1 = attn.fused(%x, %w) : (tensor<?x?x4xf32, #attn.axes<batch, source, width>>, tensor<8x4xf32>) -> ... {...}
+    ```
+    After:
+    ```mlir
+    %0 = attn.collapse %x : ...
+    %1 = attn.call @linear_4x8(%0, %w) : ...
+    %2 = attn.expand %1 : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numKernels", "num-kernels", "Kernels">,
+    Statistic<"numCalls", "num-calls", "Calls of kernels">,
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// planned
+//===----------------------------------------------------------------------===//
+
+def InsertCopies : Attn_ModulePass<"attn-insert-copies"> {
+  let summary = "Copies values that cannot be where they must be";
+  let description = [{
+    Needs: only calls and views in functions. Leaves: what is returned or written to a state is a dense value that
+    a call can write in place, and what is merged was written by a call.
+
+    Before:
+    ```mlir
+    return %argument : ...
+    ```
+    After:
+    ```mlir
+    %0 = attn.call @copy(%argument) : ...
+    return %0 : ...
+    ```
+  }];
+  let statistics = [Statistic<"numCopies", "num-copies", "Copies inserted">];
+}
+
+def PlanMemory : Attn_ModulePass<"attn-plan-memory"> {
+  let summary = "Gives each value, state and weight a place";
+  let description = [{
+    Needs: only calls and views in functions, copies inserted, all dynamic axes named. Leaves: `places` on each call,
+    offsets on states and weights, `attn.arena` on each function, and `attn.sizes`, `attn.state_bytes` and
+    `attn.weight_bytes` on the module. Values whose lives do not overlap share memory if their sizes are multiples of
+    the same product.
+
+    Before:
+    ```mlir
+    %1 = attn.call @k(%0) : ...
+    ```
+    After:
+    ```mlir
+    %1 = attn.call @k(%0) places [#attn.place<arena, #attn.size<2048 * row>>] : ...
+    ```
+  }];
+  let statistics = [Statistic<"numPlaced", "num-placed", "Values placed in the arena">];
+}
+
+#endif // ATTN_PASSES

@@ -1,0 +1,61 @@
+//===- Pipeline.cpp - the passes in order ------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads as the list of what becomes true; phases are those of docs/architecture.md.
+
+#include "dialect/Transforms/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace attn {
+
+#define GEN_PASS_REGISTRATION
+#include "dialect/Transforms/Passes.h.inc"
+
+std::optional<Phase> parsePhase(StringRef name) {
+  return llvm::StringSwitch<std::optional<Phase>>(name)
+      .Case("attn", Phase::Attn)
+      .Case("stepped", Phase::Stepped)
+      .Case("fused", Phase::Fused)
+      .Case("outlined", Phase::Outlined)
+      .Case("planned", Phase::Planned)
+      .Default(std::nullopt);
+}
+
+void buildPipeline(OpPassManager &manager, Phase upTo) {
+  if (upTo >= Phase::Stepped)
+    manager.addPass(createDeriveEntries()); // step, score and the others are derived from decode
+  if (upTo >= Phase::Fused) {
+    manager.addPass(createMergeProjections()); // projections of one input are one linear
+    OpPassManager &entries = manager.nest<func::FuncOp>();
+    entries.addPass(createFuseAttention());  // no softmax feeds a matmul alone
+    entries.addPass(createFuseVocabulary()); // no logits are written
+    entries.addPass(createFuseEmbedding());  // embeddings have their positions and norm
+    entries.addPass(createFuseLinear());     // linears have their epilogues
+    entries.addPass(createFuseRemaining());  // all work is in regions
+  }
+  if (upTo >= Phase::Outlined)
+    manager.addPass(createOutlineKernels()); // only calls and views remain in entries
+  if (upTo >= Phase::Planned) {
+    manager.addPass(createInsertCopies()); // every value can be written where it must be
+    manager.addPass(createPlanMemory());   // every value has a place
+  }
+}
+
+static void registerPhase(StringRef argument, Phase upTo) {
+  PassPipelineRegistration<>(argument, "All passes from phase 'attn' on",
+                             [upTo](OpPassManager &manager) { buildPipeline(manager, upTo); });
+}
+
+void registerAttnPasses() {
+  registerPasses();
+  registerPhase("attn-stepped", Phase::Stepped);
+  registerPhase("attn-fused", Phase::Fused);
+  registerPhase("attn-outlined", Phase::Outlined);
+  registerPhase("attn-planned", Phase::Planned);
+}
+
+} // namespace attn

@@ -1,0 +1,18 @@
+//===- CpuFeatures.h - what this machine can run -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ATTNRT_SRC_CPUFEATURES_H
+#define ATTNRT_SRC_CPUFEATURES_H
+
+#include <string>
+#include <string_view>
+
+namespace attnrt {
+
+/// The first of `features` (names as in /proc/cpuinfo, separated by spaces) that this machine or its operating
+/// system lacks; empty where it has them all. Unknown names count as lacking.
+std::string findMissingFeature(std::string_view features);
+
+} // namespace attnrt
+
+#endif // ATTNRT_SRC_CPUFEATURES_H

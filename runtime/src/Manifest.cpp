@@ -1,0 +1,239 @@
+//===- Manifest.cpp - manifest.json, checked ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "Manifest.h"
+#include "Hash.h"
+#include "Json.h"
+
+#include <algorithm>
+#include <set>
+
+namespace attnrt {
+namespace {
+
+constexpr int64_t largest = INT32_MAX;
+
+/// Names become parts of symbols and file names.
+std::string readName(const JsonReader &json) {
+  std::string name = json.string();
+  const auto isPlain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
+  if (name.empty() || name.size() > 200 || !std::all_of(name.begin(), name.end(), isPlain))
+    json.reject("must be a name of letters, digits, '_', '-' and '.'");
+  return name;
+}
+
+void requireDistinct(const std::vector<std::string> &names, const JsonReader &json) {
+  const std::set<std::string> distinct(names.begin(), names.end());
+  if (distinct.size() != names.size())
+    json.reject("has a name twice");
+}
+
+std::vector<std::string> readNames(const JsonReader &json) {
+  std::vector<std::string> names;
+  for (const JsonReader &element : json.elements())
+    names.push_back(readName(element));
+  requireDistinct(names, json);
+  return names;
+}
+
+TensorInfo readTensor(const JsonReader &json, const Manifest &manifest) {
+  TensorInfo tensor{readName(json.at("name")), json.at("type").string(), {}};
+  if (tensor.type != "i32" && tensor.type != "f32")
+    json.reject("type '", tensor.type, "' is neither i32 nor f32");
+  for (const JsonReader &extent : json.at("shape").elements()) {
+    if (!extent.value.is_string())
+      tensor.shape.push_back(std::to_string(extent.integer(1, largest)));
+    else if (manifest.findSize(tensor.shape.emplace_back(extent.string())) < 0)
+      extent.reject("'", tensor.shape.back(), "' is none of the sizes");
+  }
+  return tensor;
+}
+
+EntryInfo readEntry(const JsonReader &json, const Manifest &manifest) {
+  EntryInfo entry{readName(json.at("name")), {}, {}, Formula(json.at("arena").string(), manifest.sizes)};
+  for (const JsonReader &tensor : json.at("arguments").elements())
+    entry.arguments.push_back(readTensor(tensor, manifest));
+  for (const JsonReader &tensor : json.at("results").elements())
+    entry.results.push_back(readTensor(tensor, manifest));
+  return entry;
+}
+
+TokensInfo readTokens(const JsonReader &json, const DecoderInfo &decoder) {
+  const auto target = [&](const JsonReader &id) { return id.integerOrNull(0, decoder.targetVocabulary - 1); };
+  const auto source = [&](const JsonReader &id) { return id.integerOrNull(0, decoder.sourceVocabulary - 1); };
+  TokensInfo tokens;
+  tokens.start = json.at("start").integer(0, decoder.targetVocabulary - 1);
+  tokens.end = json.at("end").integer(0, decoder.targetVocabulary - 1);
+  tokens.pad = target(json.at("pad"));
+  tokens.unknown = target(json.at("unknown"));
+  tokens.sourceUnknown = source(json.at("source_unknown"));
+  tokens.sourceStart = source(json.at("source_start"));
+  tokens.sourceEnd = source(json.at("source_end"));
+  return tokens;
+}
+
+TokenizerInfo readTokenizer(const JsonReader &json) {
+  const std::string kind = json.at("kind").string();
+  if (kind == "ids")
+    return {};
+  const std::string file = json.at("file").fileName();
+  if (kind == "sentencepiece")
+    return {TokenizerKind::SentencePiece, file};
+  if (kind == "vocabulary")
+    return {TokenizerKind::Vocabulary, file};
+  if (kind == "characters")
+    return {TokenizerKind::Characters, file};
+  json.reject("kind '", kind, "' is none of sentencepiece, vocabulary, characters and ids");
+}
+
+attnrt_stopping readStopping(const JsonReader &json) {
+  if (json.value == "never")
+    return ATTNRT_STOP_NEVER_EARLY;
+  return json.boolean() ? ATTNRT_STOP_EARLY : ATTNRT_STOP_LATER;
+}
+
+DecodingInfo readDecoding(const JsonReader &json) {
+  DecodingInfo decoding;
+  decoding.beam = json.at("beam").integer(1, 1024);
+  decoding.lengthPenalty = static_cast<float>(json.at("length_penalty").number());
+  decoding.maxLength = json.at("max_length").integer(1, largest);
+  decoding.minLength = json.at("min_length").integer(0, decoding.maxLength);
+  decoding.stopping = readStopping(json.at("early_stopping"));
+  return decoding;
+}
+
+DecoderInfo readDecoder(const JsonReader &json) {
+  DecoderInfo decoder;
+  decoder.sourceLimit = json.at("limits").at("source").integerOrNull(1, largest);
+  decoder.targetLimit = json.at("limits").at("target").integerOrNull(1, largest);
+  decoder.sourceVocabulary = json.at("vocabulary").at("source").integer(1, largest);
+  decoder.targetVocabulary = json.at("vocabulary").at("target").integer(1, largest);
+  decoder.tokens = readTokens(json.at("tokens"), decoder);
+  decoder.sourceTokenizer = readTokenizer(json.at("tokenizer").at("source"));
+  decoder.targetTokenizer = readTokenizer(json.at("tokenizer").at("target"));
+  decoder.decoding = readDecoding(json.at("decoding"));
+  return decoder;
+}
+
+/// Tensors must follow each other without holes or overlaps and fill the data part.
+WeightsInfo readWeights(const JsonReader &json) {
+  WeightsInfo weights;
+  weights.file = json.at("file").fileName();
+  weights.hash = json.at("hash").hash();
+  weights.bytes = json.at("bytes").integer(0, INT64_MAX / 2);
+  int64_t end = 0;
+  std::vector<std::string> names;
+  for (const JsonReader &tensor : json.at("tensors").elements()) {
+    WeightInfo info{tensor.at("name").string(), tensor.at("hash").hash(), 0, 0};
+    info.offset = tensor.at("offset").integer(end, end);
+    info.bytes = tensor.at("bytes").integer(1, weights.bytes - end);
+    if (info.bytes % 64 != 0)
+      tensor.reject("bytes is ", info.bytes, ", no multiple of 64");
+    end += info.bytes;
+    names.push_back(info.name);
+    weights.tensors.push_back(std::move(info));
+  }
+  requireDistinct(names, json.at("tensors"));
+  if (end != weights.bytes)
+    json.reject("the tensors end at ", end, ", but bytes is ", weights.bytes);
+  return weights;
+}
+
+std::vector<int32_t> readIds(const JsonReader &json, int32_t vocabulary) {
+  std::vector<int32_t> ids;
+  for (const JsonReader &id : json.elements())
+    ids.push_back(id.integer(0, vocabulary - 1));
+  return ids;
+}
+
+GoldenInfo readGolden(const JsonReader &json, const DecoderInfo &decoder) {
+  GoldenInfo golden;
+  if (json.isEmptyObject())
+    return golden;
+  golden.variant = json.at("variant").string();
+  for (const JsonReader &entry : json.at("cases").elements()) {
+    GoldenCase one;
+    one.source = readIds(entry.at("source"), decoder.sourceVocabulary);
+    one.target = readIds(entry.at("target"), decoder.targetVocabulary);
+    one.ended = entry.at("ended").boolean();
+    for (const JsonReader &value : entry.at("log_probabilities").elements())
+      one.logProbabilities.push_back(static_cast<float>(value.number()));
+    if (one.source.empty() || one.logProbabilities.size() != one.target.size() + 1)
+      entry.reject("needs a source, and one log-probability more than target ids");
+    golden.cases.push_back(std::move(one));
+  }
+  return golden;
+}
+
+std::vector<VariantInfo> readVariants(const JsonReader &json) {
+  std::vector<VariantInfo> variants;
+  std::vector<std::string> names;
+  for (const JsonReader &variant : json.elements()) {
+    names.push_back(readName(variant.at("name")));
+    variants.push_back({names.back(), variant.at("features").string()});
+  }
+  requireDistinct(names, json);
+  if (variants.empty())
+    json.reject("is empty");
+  return variants;
+}
+
+} // namespace
+
+int Manifest::findEntry(std::string_view wanted) const {
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto &e) { return e.name == wanted; });
+  return found == entries.end() ? -1 : static_cast<int>(found - entries.begin());
+}
+
+int Manifest::findSize(std::string_view wanted) const {
+  const auto found = std::find(sizes.begin(), sizes.end(), wanted);
+  return found == sizes.end() ? -1 : static_cast<int>(found - sizes.begin());
+}
+
+Manifest readManifest(std::string_view text) {
+  const nlohmann::json parsed = parseJson(text, "manifest.json");
+  const JsonReader json(parsed, "manifest.json");
+  const int64_t format = json.at("format").integer(0, largest);
+  if (format != 1)
+    json.reject("format is ", format, "; this runtime reads format 1");
+  Manifest manifest;
+  manifest.hash = manifestHash(text);
+  manifest.name = readName(json.at("name"));
+  manifest.sizes = readNames(json.at("sizes"));
+  std::vector<std::string> entryNames;
+  for (const JsonReader &entry : json.at("entries").elements())
+    entryNames.push_back(manifest.entries.emplace_back(readEntry(entry, manifest)).name);
+  requireDistinct(entryNames, json.at("entries"));
+  manifest.state = Formula(json.at("state").string(), manifest.sizes);
+  manifest.variants = readVariants(json.at("variants"));
+  manifest.kernelCount = readNames(json.at("kernels")).size();
+  manifest.weights = readWeights(json.at("weights"));
+  const std::string kind = json.at("kind").string();
+  if (kind == "encoder_decoder") {
+    manifest.decoder = readDecoder(json);
+    manifest.golden = readGolden(json.at("golden"), *manifest.decoder);
+  } else if (kind != "graph") {
+    json.reject("kind '", kind, "' is neither encoder_decoder nor graph");
+  }
+  return manifest;
+}
+
+std::string manifestHash(std::string_view text) {
+  nlohmann::json json = parseJson(text, "manifest.json");
+  const auto strip = [](nlohmann::json &object) {
+    if (object.is_object())
+      object.erase("hash");
+  };
+  if (json.is_object()) {
+    json.erase("golden");
+    if (json.contains("weights")) {
+      strip(json["weights"]);
+      if (json["weights"].is_object() && json["weights"].contains("tensors"))
+        for (nlohmann::json &tensor : json["weights"]["tensors"])
+          strip(tensor);
+    }
+  }
+  return hash128(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+} // namespace attnrt

@@ -1,0 +1,114 @@
+//===- Manifest.h - manifest.json, checked -----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a bundle says about itself. The text is not trusted: readManifest() checks every field's type, range and
+// consistency with the others, so that the rest of the runtime need not.
+
+#ifndef ATTNRT_SRC_MANIFEST_H
+#define ATTNRT_SRC_MANIFEST_H
+
+#include "Formula.h"
+#include "attnrt/attnrt.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attnrt {
+
+/// An argument or result of an entry: dense, axes named by a size or fixed.
+struct TensorInfo {
+  std::string name;
+  std::string type;               // i32 or f32
+  std::vector<std::string> shape; // a size's name, or a number
+};
+
+struct EntryInfo {
+  std::string name;
+  std::vector<TensorInfo> arguments, results;
+  Formula arena;
+};
+
+enum class TokenizerKind { Ids, SentencePiece, Vocabulary, Characters };
+
+struct TokenizerInfo {
+  TokenizerKind kind = TokenizerKind::Ids;
+  std::string file; // inside the bundle; empty for ids
+};
+
+struct TokensInfo {
+  int32_t start = 0, end = 0;
+  std::optional<int32_t> pad, unknown, sourceUnknown, sourceStart, sourceEnd;
+};
+
+struct DecodingInfo {
+  int32_t beam = 1, maxLength = 1, minLength = 0;
+  float lengthPenalty = 1;
+  attnrt_stopping stopping = ATTNRT_STOP_EARLY;
+};
+
+struct VariantInfo {
+  std::string name, features;
+};
+
+struct WeightInfo {
+  std::string name, hash;
+  int64_t offset = 0, bytes = 0;
+};
+
+struct WeightsInfo {
+  std::string file, hash;
+  int64_t bytes = 0; // of the data part
+  std::vector<WeightInfo> tensors;
+};
+
+/// One recorded decoding; see Golden.h.
+struct GoldenCase {
+  std::vector<int32_t> source, target;
+  std::vector<float> logProbabilities; // of the target's tokens and the end token
+  bool ended = false;
+};
+
+struct GoldenInfo {
+  std::string variant; // which variant gave the cases
+  std::vector<GoldenCase> cases;
+};
+
+/// Everything that only an encoder-decoder has.
+struct DecoderInfo {
+  std::optional<int64_t> sourceLimit, targetLimit;
+  int32_t sourceVocabulary = 0, targetVocabulary = 0;
+  TokensInfo tokens;
+  TokenizerInfo sourceTokenizer, targetTokenizer;
+  DecodingInfo decoding;
+};
+
+struct Manifest {
+  std::string name;
+  std::vector<std::string> sizes;
+  std::vector<EntryInfo> entries;
+  Formula state;
+  std::optional<DecoderInfo> decoder; // nothing for graphs
+  std::vector<VariantInfo> variants;
+  size_t kernelCount = 0;
+  WeightsInfo weights;
+  GoldenInfo golden;
+  std::string hash; // as the descriptor has it
+
+  /// Its number, or -1.
+  int findEntry(std::string_view name) const;
+  int findSize(std::string_view name) const;
+};
+
+/// Reads and checks the text of a manifest.
+Manifest readManifest(std::string_view text);
+
+/// The hash that ties code and manifest together: of all but what other weights change.
+std::string manifestHash(std::string_view text);
+
+} // namespace attnrt
+
+#endif // ATTNRT_SRC_MANIFEST_H

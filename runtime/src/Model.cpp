@@ -1,0 +1,132 @@
+//===- Model.cpp - a loaded bundle -------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "Model.h"
+#include "CpuFeatures.h"
+#include "EntryTable.h"
+#include "Failure.h"
+#include "Hash.h"
+#include "MappedFile.h"
+
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+
+namespace attnrt {
+namespace {
+
+constexpr size_t largestManifest = 64u << 20;
+
+/// A name's characters that no symbol may have become '_'.
+std::string symbolPart(std::string name) {
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+} // namespace
+
+SharedLibrary::SharedLibrary(const std::string &path)
+    : path(path), handle(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  check(handle, ATTNRT_NOT_FOUND, "the bundle's library cannot be loaded: ", handle ? "" : dlerror());
+}
+
+SharedLibrary::~SharedLibrary() { dlclose(handle); }
+
+void *SharedLibrary::find(const std::string &symbol) const {
+  void *address = dlsym(handle, symbol.c_str());
+  check(address, ATTNRT_BAD_BUNDLE, path, ": has no symbol '", symbol, "'");
+  return address;
+}
+
+Model::Model(const std::string &folder, const attnrt_descriptor *given, const attnrt_model_options &options)
+    : text(readFile(folder + "/manifest.json", largestManifest)), info(readManifest(text)), descriptor(given),
+      weightFile(folder, info.weights) {
+  if (!descriptor) {
+    // A path with a slash, or dlopen() would search the system's folders.
+    const std::string prefix = folder.find('/') == std::string::npos ? "./" + folder : folder;
+    library = std::make_unique<SharedLibrary>(prefix + "/lib" + info.name + ".so");
+    descriptor = static_cast<const attnrt_descriptor *>(library->find(symbolPart(info.name) + "_descriptor"));
+  }
+  checkDescriptor();
+  if (info.decoder)
+    checkDecoderEntries(info);
+  chooseVariant(options.variant);
+  if (options.verify_weights)
+    weightFile.verify();
+  loadTokenizers(folder);
+}
+
+void Model::checkDescriptor() const {
+  check(descriptor->abi_version == ATTNRT_ABI_VERSION, ATTNRT_BAD_BUNDLE, "the bundle's code has interface version ",
+        descriptor->abi_version, ", this runtime has ", ATTNRT_ABI_VERSION);
+  check(info.hash == descriptor->manifest_hash, ATTNRT_BAD_BUNDLE,
+        "manifest.json does not belong to the bundle's code: its hash is ", info.hash, ", the code was made for ",
+        descriptor->manifest_hash);
+  const bool hasSameCounts = descriptor->entry_count == info.entries.size() &&
+                             descriptor->variant_count == info.variants.size() &&
+                             descriptor->kernel_count == info.kernelCount;
+  check(hasSameCounts, ATTNRT_BAD_BUNDLE, "manifest.json and the code differ in the number of entries, variants or kernels");
+  for (size_t i = 0; i < info.entries.size(); ++i)
+    check(info.entries[i].name == descriptor->entries[i].name, ATTNRT_BAD_BUNDLE, "entry ", i, " is '",
+          info.entries[i].name, "' in manifest.json, but '", descriptor->entries[i].name, "' in the code");
+  for (size_t i = 0; i < info.variants.size(); ++i)
+    check(info.variants[i].name == descriptor->variants[i].name &&
+              info.variants[i].features == descriptor->variants[i].features,
+          ATTNRT_BAD_BUNDLE, "variant ", i, " is not the same in manifest.json and the code");
+}
+
+void Model::chooseVariant(const char *wanted) {
+  std::string reasons;
+  for (size_t i = info.variants.size(); i-- > 0;) {
+    const VariantInfo &variant = info.variants[i];
+    if (wanted && variant.name != wanted)
+      continue;
+    const std::string missing = findMissingFeature(variant.features);
+    if (missing.empty()) {
+      chosen = i;
+      return;
+    }
+    reasons += (reasons.empty() ? "" : ", ") + variant.name + " needs " + missing;
+  }
+  check(!reasons.empty(), ATTNRT_INVALID_ARGUMENT, "the bundle has no variant '", wanted ? wanted : "", "'");
+  fail(ATTNRT_UNSUPPORTED, "this machine cannot run the bundle: ", reasons);
+}
+
+void Model::loadTokenizers(const std::string &folder) {
+  if (!info.decoder)
+    return;
+  const DecoderInfo &decoder = *info.decoder;
+  source = makeTokenizer(decoder.sourceTokenizer, folder, {decoder.sourceVocabulary, decoder.tokens.sourceUnknown});
+  target = makeTokenizer(decoder.targetTokenizer, folder, {decoder.targetVocabulary, decoder.tokens.unknown});
+}
+
+int64_t Model::arenaBytes(int entry, const std::vector<int64_t> &sizes) const {
+  const EntryInfo &described = info.entries[entry];
+  const std::optional<int64_t> bytes = described.arena.evaluate(sizes);
+  check(bytes.has_value(), ATTNRT_OUT_OF_RANGE, "the arena of entry '", described.name, "' would pass 64 bits");
+  const int64_t fromCode = descriptor->entries[entry].arena_bytes(sizes.data());
+  check(*bytes == fromCode, ATTNRT_BAD_BUNDLE, "the arena of entry '", described.name, "' is ", *bytes,
+        " bytes by manifest.json, but ", fromCode, " by the code");
+  return *bytes;
+}
+
+int64_t Model::stateBytes(const std::vector<int64_t> &sizes) const {
+  const std::optional<int64_t> bytes = info.state.evaluate(sizes);
+  check(bytes.has_value(), ATTNRT_OUT_OF_RANGE, "the state would pass 64 bits");
+  const int64_t fromCode = descriptor->state_bytes(sizes.data());
+  check(*bytes == fromCode, ATTNRT_BAD_BUNDLE, "the state is ", *bytes, " bytes by manifest.json, but ", fromCode,
+        " by the code");
+  return *bytes;
+}
+
+const DecoderInfo &Model::decoder() const {
+  check(info.decoder.has_value(), ATTNRT_UNSUPPORTED, "'", info.name, "' is a graph, no encoder-decoder: call its entries");
+  return *info.decoder;
+}
+
+const Tokenizer &Model::tokenizer(attnrt_side side) const {
+  decoder();
+  return side == ATTNRT_SOURCE ? *source : *target;
+}
+
+} // namespace attnrt

@@ -1,0 +1,67 @@
+//===- Model.h - a loaded bundle ---------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ATTNRT_SRC_MODEL_H
+#define ATTNRT_SRC_MODEL_H
+
+#include "Manifest.h"
+#include "Tokenizer.h"
+#include "WeightFile.h"
+
+#include <memory>
+
+namespace attnrt {
+
+/// The bundle's shared library, open as long as this lives.
+class SharedLibrary {
+public:
+  explicit SharedLibrary(const std::string &path);
+  ~SharedLibrary();
+  SharedLibrary(const SharedLibrary &) = delete;
+  SharedLibrary &operator=(const SharedLibrary &) = delete;
+
+  void *find(const std::string &symbol) const;
+
+private:
+  std::string path;
+  void *handle;
+};
+
+/// Code, manifest, weights and tokenizers that have been found to belong together. Immutable.
+class Model {
+public:
+  /// `descriptor` null: it is looked up in the folder's shared library.
+  Model(const std::string &folder, const attnrt_descriptor *descriptor, const attnrt_model_options &options);
+
+  const Manifest &manifest() const { return info; }
+  const std::string &manifestText() const { return text; }
+  const WeightFile &weights() const { return weightFile; }
+  const VariantInfo &variant() const { return info.variants[chosen]; }
+  void *const *kernels() const { return descriptor->variants[chosen].kernels; }
+  const attnrt_entry &entry(int index) const { return descriptor->entries[index]; }
+
+  /// The bytes for `sizes` (in the manifest's order), which code and manifest must agree on.
+  int64_t arenaBytes(int entry, const std::vector<int64_t> &sizes) const;
+  int64_t stateBytes(const std::vector<int64_t> &sizes) const;
+
+  /// What an encoder-decoder has; a failure for other bundles.
+  const DecoderInfo &decoder() const;
+  const Tokenizer &tokenizer(attnrt_side side) const;
+
+private:
+  void checkDescriptor() const;
+  void chooseVariant(const char *wanted);
+  void loadTokenizers(const std::string &folder);
+
+  std::string text;
+  Manifest info;
+  std::unique_ptr<SharedLibrary> library;
+  const attnrt_descriptor *descriptor;
+  WeightFile weightFile;
+  size_t chosen = 0;
+  std::unique_ptr<Tokenizer> source, target;
+};
+
+} // namespace attnrt
+
+#endif // ATTNRT_SRC_MODEL_H

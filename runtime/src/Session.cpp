@@ -1,0 +1,243 @@
+//===- Session.cpp - one model's entries and the memory they work in ---------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "Session.h"
+#include "Failure.h"
+
+#include <algorithm>
+
+namespace attnrt {
+
+KernelContext::KernelContext(Executor &executor) : attnrt_kernel_context{runLoop, keepError}, executor(executor) {}
+
+int KernelContext::runLoop(attnrt_kernel_context *context, attnrt_task task, int begin, int count, uint8_t *closure) {
+  return static_cast<KernelContext *>(context)->executor.run({context, task, begin, count, closure});
+}
+
+void KernelContext::keepError(attnrt_kernel_context *context, const char *text) {
+  auto &self = *static_cast<KernelContext *>(context);
+  const std::lock_guard lock(self.mutex);
+  if (self.message.empty())
+    self.message = text;
+}
+
+Session::Guard::Guard(Session &session) : session(session) {
+  check(!session.isBusy.exchange(true), ATTNRT_BUSY, "the session serves another call; open one per thread");
+}
+
+Session::Guard::~Guard() { session.isBusy = false; }
+
+Session::Session(std::shared_ptr<const Model> model, const attnrt_session_options &options, Executor *executor)
+    : owner(std::move(model)), room(options),
+      ownExecutor(executor ? nullptr : std::make_unique<ThreadPool>(options.threads)),
+      context(executor ? *executor : *ownExecutor) {
+  const DecoderInfo &decoder = owner->decoder();
+  const auto require = [](const char *what, int64_t value, int64_t limit) {
+    check(value >= 1 && value <= limit, ATTNRT_OUT_OF_RANGE, "a session's ", what, " must be from 1 to ", limit,
+          ", but is ", value);
+  };
+  require("batch", room.batch, 1 << 20);
+  require("beam", room.beam, 1024);
+  require("source length", room.source, decoder.sourceLimit.value_or(1 << 24));
+  require("target length", room.target, decoder.targetLimit.value_or(1 << 24));
+  check(room.suppressed >= 0 && room.suppressed <= 1 << 16, ATTNRT_OUT_OF_RANGE, "suppressed is ", room.suppressed);
+  check((room.uses & ~static_cast<uint32_t>(ATTNRT_USE_ALL)) == 0, ATTNRT_INVALID_ARGUMENT, "unknown uses ", room.uses);
+  allocate();
+}
+
+void Session::resolve() {
+  for (const char *name : {"batch", "candidate", "capacity", "history", "row", "slot", "source", "target"})
+    places.push_back(owner->manifest().findSize(name));
+  sizes.assign(owner->manifest().sizes.size(), 1);
+}
+
+int64_t Session::arenaFor(const char *entry, uint32_t use) const {
+  const int index = owner->manifest().findEntry(entry);
+  if (index < 0 || !(room.uses & use))
+    return 0;
+  return owner->arenaBytes(index, sizes);
+}
+
+void Session::allocate() {
+  resolve();
+  const int64_t slots = int64_t(room.batch) * room.beam;
+  const int64_t vocabulary = owner->decoder().targetVocabulary;
+  size(Batch) = room.batch;
+  size(Source) = room.source;
+  size(Slot) = size(Row) = slots;
+  size(Capacity) = size(History) = size(Target) = room.target;
+  // Two per hypothesis of the beam, and those that may turn out to be forbidden (the end token among them).
+  size(Candidate) = std::min(vocabulary, 2 * int64_t(room.beam) + room.suppressed + 1);
+
+  constexpr uint32_t any = ATTNRT_USE_ALL;
+  const bool steps = room.uses & (ATTNRT_USE_DECODE | ATTNRT_USE_SAMPLE);
+  int64_t arenaBytes = owner->arenaBytes(owner->manifest().findEntry("encode"), sizes);
+  arenaBytes = std::max({arenaBytes, arenaFor("step", steps ? any : 0), arenaFor("probabilities", ATTNRT_USE_SAMPLE),
+                         arenaFor("score", ATTNRT_USE_SCORE), arenaFor("attend", ATTNRT_USE_ATTEND)});
+  arena = Memory(arenaBytes);
+  state = Memory(owner->stateBytes(sizes));
+  int64_t resultCount = std::max(slots * size(Candidate), int64_t(room.batch) * room.target);
+  if (room.uses & ATTNRT_USE_SAMPLE)
+    resultCount = std::max(resultCount, slots * vocabulary);
+  results = Memory(resultCount * int64_t(sizeof(float)));
+
+  sourceIds.resize(size_t(room.batch) * room.source);
+  sourceLengths.resize(room.batch);
+  ids.resize(slots);
+  positions.resize(slots);
+  sentences.resize(slots);
+  ancestors.resize(slots * room.target);
+  nextAncestors.resize(slots * room.target);
+  candidateIds.resize(slots * size(Candidate));
+  targetIds.resize(size_t(room.batch) * room.target);
+  labels.resize(size_t(room.batch) * room.target);
+}
+
+void Session::call(const char *entry, uint32_t use, std::vector<void *> tensors) {
+  check((room.uses & use) != 0, ATTNRT_INVALID_ARGUMENT, "the session was created without the use of '", entry, "'");
+  const int index = owner->manifest().findEntry(entry);
+  check(index >= 0, ATTNRT_UNSUPPORTED, "the bundle has no entry '", entry, "'");
+  const int64_t needed = owner->arenaBytes(index, sizes);
+  check(static_cast<uint64_t>(needed) <= arena.size(), ATTNRT_INTERNAL, "entry '", entry, "' needs ", needed,
+        " bytes of arena, but the session has ", arena.size());
+  context.clear();
+  attnrt_invocation invocation{};
+  invocation.context = &context;
+  invocation.tensors = tensors.data();
+  invocation.sizes = sizes.data();
+  invocation.arena = arena.data();
+  invocation.state = state.data();
+  invocation.weights = owner->weights().data();
+  invocation.kernels = owner->kernels();
+  const int32_t code = owner->entry(index).run(&invocation);
+  check(code == 0, ATTNRT_KERNEL_FAILED, "entry '", entry, "' failed with code ", code,
+        context.firstError().empty() ? "" : ": ", context.firstError());
+}
+
+void Session::checkSources(std::span<const attnrt_ids> sources) const {
+  check(!sources.empty(), ATTNRT_INVALID_ARGUMENT, "there is no source");
+  check(sources.size() <= static_cast<size_t>(room.batch), ATTNRT_OUT_OF_RANGE, sources.size(),
+        " sources are more than the session's batch of ", room.batch);
+  const int32_t vocabulary = owner->decoder().sourceVocabulary;
+  for (size_t s = 0; s < sources.size(); ++s) {
+    check(sources[s].count > 0, ATTNRT_INVALID_ARGUMENT, "source ", s, " has no tokens");
+    check(sources[s].count <= static_cast<size_t>(room.source), ATTNRT_OUT_OF_RANGE, "source ", s, " has ",
+          sources[s].count, " tokens, the session has room for ", room.source);
+    for (size_t i = 0; i < sources[s].count; ++i)
+      check(sources[s].ids[i] >= 0 && sources[s].ids[i] < vocabulary, ATTNRT_INVALID_ARGUMENT, "token ", i, " of source ",
+            s, " is ", sources[s].ids[i], ", but the vocabulary ends at ", vocabulary);
+  }
+}
+
+void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPosition) {
+  checkSources(sources);
+  size_t longest = 0;
+  for (const attnrt_ids &source : sources)
+    longest = std::max(longest, source.count);
+  const int32_t pad = owner->decoder().tokens.pad.value_or(0);
+  for (size_t s = 0; s < sources.size(); ++s) {
+    int32_t *row = sourceIds.data() + s * longest;
+    std::copy_n(sources[s].ids, sources[s].count, row);
+    std::fill(row + sources[s].count, row + longest, pad < owner->decoder().sourceVocabulary ? pad : 0);
+    sourceLengths[s] = static_cast<int32_t>(sources[s].count);
+  }
+  size(Batch) = static_cast<int64_t>(sources.size());
+  size(Source) = static_cast<int64_t>(longest);
+  size(Slot) = size(Row) = slots;
+  size(Capacity) = lastPosition;
+  size(History) = size(Target) = size(Candidate) = 1;
+  call("encode", ATTNRT_USE_ALL, {sourceIds.data(), sourceLengths.data()});
+}
+
+void Session::startRows() {
+  rows = static_cast<int>(size(Batch));
+  for (int row = 0; row < rows; ++row) {
+    ids[row] = owner->decoder().tokens.start;
+    positions[row] = 0;
+    sentences[row] = row;
+    std::fill_n(ancestors.begin() + row * size(Capacity), size(Capacity), 0);
+    ancestors[row * size(Capacity)] = row;
+  }
+  size(History) = 1;
+}
+
+void Session::moveRows(const std::vector<StepRow> &next) {
+  const int64_t capacity = size(Capacity), position = size(History);
+  for (size_t row = 0; row < next.size(); ++row) {
+    const int32_t *from = ancestors.data() + next[row].parent * capacity;
+    int32_t *to = nextAncestors.data() + row * capacity;
+    std::copy_n(from, position, to);
+    std::fill(to + position, to + capacity, 0);
+    to[position] = static_cast<int32_t>(row);
+    ids[row] = next[row].id;
+    sentences[row] = next[row].sentence;
+    positions[row] = static_cast<int32_t>(position);
+  }
+  ancestors.swap(nextAncestors);
+  rows = static_cast<int>(next.size());
+  size(History) = position + 1;
+}
+
+std::vector<void *> Session::stepArguments() {
+  size(Row) = rows;
+  return {ids.data(), positions.data(), sentences.data(), ancestors.data(), sourceLengths.data()};
+}
+
+void Session::step(int count) {
+  std::vector<void *> tensors = stepArguments();
+  size(Candidate) = count;
+  tensors.push_back(results.data());
+  tensors.push_back(candidateIds.data());
+  call("step", ATTNRT_USE_DECODE, std::move(tensors));
+}
+
+const float *Session::probabilities() {
+  std::vector<void *> tensors = stepArguments();
+  tensors.push_back(results.data());
+  call("probabilities", ATTNRT_USE_SAMPLE, std::move(tensors));
+  return results.as<float>();
+}
+
+int Session::placeTargets(std::span<const attnrt_ids> targets) {
+  check(targets.size() == static_cast<size_t>(size(Batch)), ATTNRT_INTERNAL, "targets and sources differ in number");
+  const DecoderInfo &decoder = owner->decoder();
+  size_t longest = 0;
+  for (size_t t = 0; t < targets.size(); ++t) {
+    longest = std::max(longest, targets[t].count + 1);
+    check(targets[t].count < static_cast<size_t>(room.target), ATTNRT_OUT_OF_RANGE, "target ", t, " has ",
+          targets[t].count, " tokens and the end token, the session has room for ", room.target);
+    for (size_t i = 0; i < targets[t].count; ++i)
+      check(targets[t].ids[i] >= 0 && targets[t].ids[i] < decoder.targetVocabulary, ATTNRT_INVALID_ARGUMENT, "token ", i,
+            " of target ", t, " is ", targets[t].ids[i], ", but the vocabulary ends at ", decoder.targetVocabulary);
+  }
+  const int32_t pad = decoder.tokens.pad.value_or(decoder.tokens.end);
+  for (size_t t = 0; t < targets.size(); ++t) {
+    int32_t *input = targetIds.data() + t * longest, *label = labels.data() + t * longest;
+    std::fill_n(input, longest, pad);
+    std::fill_n(label, longest, pad);
+    input[0] = decoder.tokens.start;
+    std::copy_n(targets[t].ids, targets[t].count, input + 1);
+    std::copy_n(targets[t].ids, targets[t].count, label);
+    label[targets[t].count] = decoder.tokens.end;
+  }
+  return static_cast<int>(longest);
+}
+
+std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targets) {
+  const int longest = placeTargets(targets);
+  size(Target) = longest;
+  call("score", ATTNRT_USE_SCORE, {targetIds.data(), labels.data(), sourceLengths.data(), results.data()});
+  std::vector<std::vector<float>> all;
+  for (size_t t = 0; t < targets.size(); ++t) {
+    const float *first = results.as<float>() + t * longest;
+    all.emplace_back(first, first + targets[t].count + 1);
+  }
+  return all;
+}
+
+void Session::attend(attnrt_ids target, float *attention) {
+  size(Target) = placeTargets({&target, 1});
+  call("attend", ATTNRT_USE_ATTEND, {targetIds.data(), sourceLengths.data(), attention});
+}
+
+} // namespace attnrt

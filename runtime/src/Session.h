@@ -1,0 +1,120 @@
+//===- Session.h - one model's entries and the memory they work in -----------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls a bundle's entries within a fixed capacity. All lengths and ids are checked before an entry sees them.
+
+#ifndef ATTNRT_SRC_SESSION_H
+#define ATTNRT_SRC_SESSION_H
+
+#include "Memory.h"
+#include "Model.h"
+#include "ThreadPool.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+
+namespace attnrt {
+
+/// What kernels get as their user context.
+class KernelContext : public attnrt_kernel_context {
+public:
+  explicit KernelContext(Executor &executor);
+
+  void clear() { message.clear(); }
+  const std::string &firstError() const { return message; }
+
+private:
+  static int runLoop(attnrt_kernel_context *context, attnrt_task task, int begin, int count, uint8_t *closure);
+  static void keepError(attnrt_kernel_context *context, const char *text);
+
+  Executor &executor;
+  std::mutex mutex;
+  std::string message;
+};
+
+/// A hypothesis of the next step.
+struct StepRow {
+  int parent;   // its row in this step
+  int sentence;
+  int32_t id;   // its newest token
+};
+
+class Session {
+public:
+  /// `executor` null: a pool of the session's own.
+  Session(std::shared_ptr<const Model> model, const attnrt_session_options &options, Executor *executor);
+
+  const Model &model() const { return *owner; }
+  const attnrt_session_options &capacity() const { return room; }
+  size_t arenaBytes() const { return arena.size(); }
+  size_t stateBytes() const { return state.size(); }
+
+  /// Begins a request: computes what depends on the sources alone. `slots` hypotheses and `positions` tokens of each
+  /// will follow at most.
+  void encode(std::span<const attnrt_ids> sources, int slots, int positions);
+
+  /// Begins decoding: one row per sentence, at the start token.
+  void startRows();
+  /// Replaces the rows by the next step's.
+  void moveRows(const std::vector<StepRow> &next);
+  int rowCount() const { return rows; }
+
+  /// Computes the best `count` tokens of each row (row x count, best first).
+  void step(int count);
+  const float *scores() const { return results.as<float>(); }
+  const int32_t *candidates() const { return candidateIds.data(); }
+
+  /// Computes the log-probabilities of each row's next token (row x vocabulary).
+  const float *probabilities();
+
+  /// The log-probabilities of each target's tokens, then of the end token: one list per sentence of the request.
+  std::vector<std::vector<float>> score(std::span<const attnrt_ids> targets);
+
+  /// (target.count + 1) x source length of the request's only sentence.
+  void attend(attnrt_ids target, float *attention);
+
+  /// Held while a call runs: a second one fails.
+  class Guard {
+  public:
+    explicit Guard(Session &session);
+    ~Guard();
+
+  private:
+    Session &session;
+  };
+
+private:
+  enum Size { Batch, Candidate, Capacity, History, Row, Slot, Source, Target, sizeCount };
+
+  void resolve();
+  void allocate();
+  int64_t arenaFor(const char *entry, uint32_t use) const;
+  void call(const char *entry, uint32_t use, std::vector<void *> tensors);
+  std::vector<void *> stepArguments();
+  void checkSources(std::span<const attnrt_ids> sources) const;
+  int placeTargets(std::span<const attnrt_ids> targets);
+  int64_t &size(Size which) { return sizes[places[which]]; }
+  int64_t size(Size which) const { return sizes[places[which]]; }
+
+  std::shared_ptr<const Model> owner;
+  attnrt_session_options room;
+  std::unique_ptr<Executor> ownExecutor;
+  KernelContext context;
+  std::atomic<bool> isBusy{false};
+
+  std::vector<int> places;    // of each Size in `sizes`
+  std::vector<int64_t> sizes; // of the request, in the manifest's order
+  Memory arena, state, results;
+  std::vector<int32_t> sourceIds, sourceLengths;                   // batch x source, batch
+  std::vector<int32_t> ids, positions, sentences;                  // row
+  std::vector<int32_t> ancestors, nextAncestors;                   // row x capacity
+  std::vector<int32_t> candidateIds;                               // row x candidate
+  std::vector<int32_t> targetIds, labels;                          // batch x target
+  int rows = 0;
+};
+
+} // namespace attnrt
+
+#endif // ATTNRT_SRC_SESSION_H

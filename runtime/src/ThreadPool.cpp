@@ -1,0 +1,168 @@
+//===- ThreadPool.cpp - threads that share the loops of kernels --------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ThreadPool.h"
+
+#include <algorithm>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace attnrt {
+namespace {
+
+/// Loops started from inside a task run serially; this thread is inside one.
+thread_local bool isInTask = false;
+
+/// About 20 to 50 microseconds of polling: longer than the pause between two kernels of a step, shorter than
+/// anyone notices.
+constexpr int spins = 1000;
+
+void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+template <typename Condition> bool spinUntil(Condition holds) {
+  for (int i = 0; i < spins; ++i) {
+    if (holds())
+      return true;
+    pause();
+  }
+  return false;
+}
+
+/// A task is C code, but a C++ host may let an exception out of one: no thread may die of it.
+int runGuarded(const ParallelLoop &loop, int index) {
+  try {
+    return loop.task(loop.context, loop.begin + index, loop.closure);
+  } catch (...) {
+    if (loop.context)
+      loop.context->report_error(loop.context, "a task of a parallel loop threw an exception");
+    return -1;
+  }
+}
+
+} // namespace
+
+void Executor::Progress::runTask(int index) {
+  const bool wasInTask = isInTask;
+  isInTask = true;
+  if (const int result = runGuarded(loop, index)) {
+    int none = 0;
+    failure.compare_exchange_strong(none, result);
+  }
+  isInTask = wasInTask;
+}
+
+void Executor::Progress::runAll() {
+  for (int index; (index = next.fetch_add(1, std::memory_order_relaxed)) < loop.count;)
+    runTask(index);
+}
+
+int Executor::run(const ParallelLoop &loop) noexcept {
+  Progress progress(loop);
+  try {
+    if (loop.count <= 1 || isInTask)
+      progress.runAll();
+    else
+      share(progress);
+  } catch (...) {
+    return -1; // no memory for the list of loops, or the host's pool failed
+  }
+  return progress.result();
+}
+
+ThreadPool::ThreadPool(int count) {
+  try {
+    for (int i = 1; i < count; ++i)
+      threads.emplace_back([this] { work(); });
+  } catch (const std::system_error &) {
+    // The system has no more threads: those that started do the work, or the caller alone.
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(mutex);
+    ends = true;
+  }
+  hasWork.notify_all();
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+void ThreadPool::share(Progress &progress) {
+  if (threads.empty())
+    return progress.runAll();
+  Job job{&progress};
+  {
+    const std::lock_guard lock(mutex);
+    jobs.push_back(&job);
+    ++published;
+  }
+  if (progress.count() == 2)
+    hasWork.notify_one();
+  else
+    hasWork.notify_all();
+  progress.runAll();
+
+  std::unique_lock lock(mutex);
+  jobs.erase(std::find(jobs.begin(), jobs.end(), &job)); // from here on no worker joins
+  lock.unlock();
+  if (!spinUntil([&] { return job.isIdle.load(std::memory_order_acquire); })) {
+    lock.lock();
+    jobDone.wait(lock, [&] { return job.isIdle.load(std::memory_order_acquire); });
+  }
+}
+
+ThreadPool::Job *ThreadPool::findJob() {
+  for (Job *job : jobs) {
+    if (job->progress->isExhausted())
+      continue;
+    ++job->workers;
+    job->isIdle.store(false, std::memory_order_relaxed);
+    return job;
+  }
+  return nullptr;
+}
+
+void ThreadPool::leave(Job &job) {
+  // The store is the last touch of the job: its owner may go on, and the job be gone, right after it.
+  if (--job.workers == 0) {
+    job.isIdle.store(true, std::memory_order_release);
+    jobDone.notify_all();
+  }
+}
+
+void ThreadPool::work() {
+  std::unique_lock lock(mutex);
+  while (!ends) {
+    if (Job *job = findJob()) {
+      lock.unlock();
+      job->progress->runAll();
+      lock.lock();
+      leave(*job);
+      continue;
+    }
+    const unsigned seen = published;
+    lock.unlock();
+    const bool sawWork = spinUntil([&] { return published != seen || ends; });
+    lock.lock();
+    if (!sawWork)
+      hasWork.wait(lock, [&] {
+        return ends || std::any_of(jobs.begin(), jobs.end(), [](Job *j) { return !j->progress->isExhausted(); });
+      });
+  }
+}
+
+void HostExecutor::share(Progress &progress) {
+  const auto runOne = [](void *closure, int32_t index) { static_cast<Progress *>(closure)->runTask(index); };
+  hostRun(user, progress.count(), runOne, &progress);
+}
+
+} // namespace attnrt

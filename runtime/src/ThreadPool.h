@@ -1,0 +1,99 @@
+//===- ThreadPool.h - threads that share the loops of kernels ----------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns parallel loops of kernels into work for a few threads. Loops inside loops run on the thread they are on:
+// kernels split their outermost loop evenly, and nothing can then wait for a thread that waits itself.
+
+#ifndef ATTNRT_SRC_THREADPOOL_H
+#define ATTNRT_SRC_THREADPOOL_H
+
+#include "attnrt/attnrt.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace attnrt {
+
+/// One parallel loop: task(context, begin + i, closure) for i in [0, count).
+struct ParallelLoop {
+  attnrt_kernel_context *context;
+  attnrt_task task;
+  int begin, count;
+  uint8_t *closure;
+};
+
+/// Who runs parallel loops. Any number of threads may call run() at once.
+class Executor {
+public:
+  virtual ~Executor() = default;
+
+  /// Returns when every task has returned: 0, or the first failure (of several, any). Throws nothing: the caller
+  /// is a kernel.
+  int run(const ParallelLoop &loop) noexcept;
+
+protected:
+  /// Shared by the threads that work on one loop: each takes the next index until there is none.
+  class Progress {
+  public:
+    explicit Progress(const ParallelLoop &loop) : loop(loop) {}
+    void runTask(int index);
+    void runAll();
+    bool isExhausted() const { return next.load(std::memory_order_relaxed) >= loop.count; }
+    int result() const { return failure.load(); }
+    int count() const { return loop.count; }
+
+  private:
+    const ParallelLoop &loop;
+    std::atomic<int> next{0}, failure{0};
+  };
+
+  /// Runs every task of `progress`, on whichever threads.
+  virtual void share(Progress &progress) = 0;
+};
+
+/// Threads of our own. Between loops they look for work for some microseconds before they sleep, because the next
+/// kernel follows soon.
+class ThreadPool final : public Executor {
+public:
+  /// `threads` counts the caller's: 1 starts none.
+  explicit ThreadPool(int threads);
+  ~ThreadPool() override;
+
+private:
+  struct Job {
+    Progress *progress;
+    int workers = 0; // guarded by `mutex`
+    std::atomic<bool> isIdle{true};
+  };
+
+  void share(Progress &progress) override;
+  void work();
+  Job *findJob();
+  void leave(Job &job);
+
+  std::mutex mutex;
+  std::condition_variable hasWork, jobDone;
+  std::vector<Job *> jobs;       // open loops, guarded by `mutex`
+  std::atomic<unsigned> published{0}; // counts loops ever opened, to be polled without the mutex
+  std::atomic<bool> ends{false}; // written under `mutex`
+  std::vector<std::thread> threads;
+};
+
+/// The threads of the host program.
+class HostExecutor final : public Executor {
+public:
+  HostExecutor(attnrt_host_run run, void *user) : hostRun(run), user(user) {}
+
+private:
+  void share(Progress &progress) override;
+
+  attnrt_host_run hostRun;
+  void *user;
+};
+
+} // namespace attnrt
+
+#endif // ATTNRT_SRC_THREADPOOL_H
