@@ -21,4 +21,7 @@ void addTuneCommand(CLI::App &app, int &exitCode);
 void addExplainCommand(CLI::App &app, int &exitCode);
 void addInspectCommand(CLI::App &app, int &exitCode);
 
+/// One kernel, in a process of its own: what `compile` starts. Hidden.
+void addCompileKernelCommand(CLI::App &app, int &exitCode);
+
 #endif // ATTNC_COMPILER_DRIVER_COMMANDS_H

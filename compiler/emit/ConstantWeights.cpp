@@ -14,7 +14,7 @@ namespace {
 std::vector<float> computeSinusoid(attn::SinusoidAttr sinusoid, int64_t positions, int64_t width) {
   std::vector<float> table(positions * width);
   int64_t half = width / 2;
-  double last = sinusoid.getInterleaved() ? double(half) : double(half - 1);
+  double last = sinusoid.getInclusive() ? double(half - 1) : double(half);
   for (int64_t position = 0; position < positions; ++position)
     for (int64_t j = 0; j < half; ++j) {
       double angle = double(position + sinusoid.getStart()) * std::pow(10000.0, -double(j) / std::max(last, 1.0));

@@ -6,7 +6,7 @@
 #include "compiler/emit/BinaryInterface.h"
 #include "compiler/emit/LowerEntries.h"
 #include "compiler/emit/PlannedModule.h"
-#include "runtime/include/attnrt/bundle.h"
+#include "attnrt/bundle.h"
 
 using namespace mlir;
 

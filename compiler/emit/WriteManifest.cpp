@@ -3,9 +3,8 @@
 
 #include "compiler/emit/WriteManifest.h"
 
-#include "compiler/emit/Hash.h"
 #include "compiler/emit/PlannedModule.h"
-#include "llvm/ADT/StringExtras.h"
+#include "attnrt/attnrt.h"
 #include "llvm/Support/Path.h"
 #include <nlohmann/json.hpp>
 
@@ -153,12 +152,11 @@ void setWeightHashes(Json &manifest, const WeightHashes &hashes) {
 }
 
 std::string manifestHash(const Json &manifest) {
-  nlohmann::json covered = manifest; // keys sorted from here on
-  covered.erase("golden");
-  covered["weights"].erase("hash");
-  for (nlohmann::json &tensor : covered["weights"]["tensors"])
-    tensor.erase("hash");
-  return hash128(covered.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  std::string text = manifestText(manifest);
+  char hash[33];
+  [[maybe_unused]] attnrt_status status = attnrt_manifest_hash(text.size(), text.data(), hash);
+  assert(status == ATTNRT_OK && "what was written here can be read there");
+  return hash;
 }
 
 std::string manifestText(const Json &manifest) {

@@ -5,6 +5,7 @@
 
 #include "compiler/import/ForwardDiagnostics.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
 

@@ -82,7 +82,7 @@ void ModelImporter::declareSinusoids() {
   attn::WeightOp table =
       build.declareWeight(build.at(positions.where), sinusoids, {*positions.maxLength, *model.width});
   bool isInterleaved = *positions.layout == SinusoidLayout::Interleaved;
-  table.setSinusoidAttr(attn::SinusoidAttr::get(build.getContext(), isInterleaved, *positions.start));
+  table.setSinusoidAttr(attn::SinusoidAttr::get(build.getContext(), isInterleaved, *positions.inclusive, *positions.start));
   weights[sinusoids] = table;
 }
 

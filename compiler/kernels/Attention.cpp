@@ -64,7 +64,7 @@ private:
                       in.key.at({s.inner, key, s.head, s.batch});
   }
 
-  // One query: the width lies in the lanes, and lanes are added pairwise at the end.
+  // One query: the width lies in the lanes, and lanes are added at the end.
   void buildProductsByLane(Expr key, const std::vector<Var> &at) {
     s.inner = RDom(0, in.width / tiles.lanes, "inner");
     s.partials = Func("partials");
@@ -74,10 +74,9 @@ private:
     s.partials(partialAt) = 0.f;
     s.partials(partialAt) +=
         s.turned(0, column, s.queryBlock, s.head, s.batch) * in.key.at({column, key, s.head, s.batch});
-    auto lane = [&](int i) -> Expr {
-      return s.partials(i, s.keyInTile, s.tile, s.block, s.queryBlock, s.head, s.batch);
-    };
-    s.products(at) = sumPairwise(lane, tiles.lanes);
+    s.acrossLanes = RDom(0, tiles.lanes, "acrossLanes");
+    s.products(at) = 0.f;
+    s.products(at) += s.partials(s.acrossLanes, s.keyInTile, s.tile, s.block, s.queryBlock, s.head, s.batch);
   }
 
   void buildScores() {

@@ -23,7 +23,7 @@ struct AttentionInputs {
   std::function<Halide::Expr(Halide::Expr product, const Coordinates &at)> score;
   /// Keys at or past this are masked for every query up to `lastQuery`.
   std::function<Halide::Expr(Halide::Expr lastQuery, Halide::Expr batch)> keyEnd;
-  int width = 0;
+  int width = 0;      // of queries and keys
   int valueWidth = 0;
 };
 
@@ -52,6 +52,7 @@ struct AttentionStages {
   Halide::Func result;       // width x query x head x batch
   Halide::Var width, lane, query, keyInTile, key, tile, block, queryBlock, head, batch;
   Halide::RDom inner;        // products: over the width
+  Halide::RDom acrossLanes;  // products: over the lanes of partials
   Halide::RDom tiledKeys;    // x: key in tile, y: tile
   Halide::RDom blocks;       // state: over the blocks of keys
   Halide::RDom earlier;      // maximum: over the blocks so far

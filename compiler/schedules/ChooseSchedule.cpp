@@ -42,7 +42,7 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out) {
 // 128 keys x 32 queries of scores and weights are 32 KiB, which stay in the first cache with a block of values.
 AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool oneQuery) {
   int lanes = std::min(lanesDividing(width, cpu.lanes), lanesDividing(valueWidth, cpu.lanes));
-  AttentionSchedule schedule{{1, 128, 16, lanes}, 1, 1, valueWidth};
+  AttentionSchedule schedule{{1, 128, 16, lanes}, width, valueWidth, 1, 1, valueWidth};
   if (oneQuery)
     return schedule;
   bool wide = cpu.kind == CpuClass::Avx512;

@@ -24,6 +24,8 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out);
 
 struct AttentionSchedule {
   AttentionTiles tiles;
+  int width;          // of queries and keys
+  int valueWidth;
   int queryLanes;     // lanes of a vector of queries
   int contextRows;    // tile of weights x values: queries
   int contextColumns; // and columns of the value

@@ -27,8 +27,8 @@ static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
     return;
   if (*width % 2)
     diagnostics.error(width.where, "'width' is " + text(*width) + "; sinusoidal positions need it to be even");
-  else if (*width < 4 && positions.layout.valid && *positions.layout == SinusoidLayout::Concatenated)
-    diagnostics.error(width.where, "'width' is " + text(*width) + "; concatenated sinusoids need at least 4");
+  else if (*width < 4 && *positions.inclusive)
+    diagnostics.error(width.where, "'width' is " + text(*width) + "; inclusive sinusoids need at least 4");
 }
 
 static void checkNorm(const ModelSpec &model, Diagnostics &diagnostics) {
@@ -49,6 +49,8 @@ static void checkPositions(const PositionsSpec &positions, Diagnostics &diagnost
   bool isNone = *positions.kind == PositionKind::None;
   if (positions.layout.given && *positions.kind != PositionKind::Sinusoidal)
     reportUnused("layout", positions.layout.where, isNone ? "none" : "learned");
+  if (positions.inclusive.given && *positions.kind != PositionKind::Sinusoidal)
+    reportUnused("inclusive", positions.inclusive.where, isNone ? "none" : "learned");
   if (positions.start.given && isNone)
     reportUnused("start", positions.start.where, "none");
   if (positions.maxLength.given && isNone)

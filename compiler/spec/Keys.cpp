@@ -50,6 +50,7 @@ static const KeyRule rules[] = {
     {"model.positions", Mapping, "{}"},
     {"model.positions.kind", Word, "sinusoidal", 0, 0, "none sinusoidal learned"},
     {"model.positions.layout", Word, "interleaved", 0, 0, "interleaved concatenated"},
+    {"model.positions.inclusive", Boolean, "false"},
     {"model.positions.start", Integer, "0", 0, maxLength},
     {"model.positions.max_length", Integer, "1024", 1, maxLength},
     {"model.embedding", Mapping, "{}"},

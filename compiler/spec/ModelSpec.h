@@ -61,6 +61,7 @@ struct PositionsSpec {
   Location where;
   Located<PositionKind> kind;
   Located<SinusoidLayout> layout;
+  Located<bool> inclusive; // the slowest rate is 1/10000 itself
   LocatedInteger start;
   LocatedInteger maxLength;
 };

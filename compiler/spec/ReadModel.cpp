@@ -47,6 +47,7 @@ static PositionsSpec readPositions(MapReader reader) {
   positions.where = reader.location();
   positions.kind = reader.choice<PositionKind>("kind");
   positions.layout = reader.choice<SinusoidLayout>("layout");
+  positions.inclusive = reader.boolean("inclusive");
   positions.start = reader.integer("start");
   positions.maxLength = reader.integer("max_length");
   return positions;

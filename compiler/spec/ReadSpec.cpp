@@ -21,7 +21,35 @@
 namespace attnc {
 
 std::string Spec::resolve(const std::string &path) const {
+  std::error_code failure;
+  std::filesystem::path inFolder = std::filesystem::path(folder) / path;
+  if (!folder.empty() && std::filesystem::exists(inFolder, failure))
+    return inFolder.string();
   return (std::filesystem::path(file).parent_path() / path).string();
+}
+
+constexpr std::string_view randomWeights = "random:";
+
+/// Reads `random:SEED`.
+static void readSeed(const std::string &weights, WeightSource &source, Diagnostics &diagnostics) {
+  const char *begin = weights.data() + randomWeights.size(), *end = weights.data() + weights.size();
+  auto [stop, failure] = std::from_chars(begin, end, source.seed);
+  if (failure != std::errc() || stop != end)
+    diagnostics.error({}, quote(weights) + " is no source of weights: write random:SEED with a whole number");
+}
+
+/// Puts what the caller asked for in place of the spec's own source.
+static void overrideWeights(const std::string &weights, const Spec &spec, WeightSource &source,
+                            Diagnostics &diagnostics) {
+  source.kind = WeightSourceKind::File;
+  if (weights.starts_with(randomWeights)) {
+    source.kind = WeightSourceKind::Random;
+    readSeed(weights, source, diagnostics);
+  } else if (spec.folder.empty()) {
+    source.file = weights;
+  } else if (source.file.empty()) {
+    source.file = spec.resolve("model.safetensors");
+  }
 }
 
 static WeightSource readWeightSource(MapReader reader, const Spec &spec, Diagnostics &diagnostics) {
@@ -49,23 +77,6 @@ static WeightSource readWeightSource(MapReader reader, const Spec &spec, Diagnos
   return source;
 }
 
-/// Puts what the caller asked for in place of the spec's own source.
-static void overrideWeights(const std::string &weights, WeightSource &source, Diagnostics &diagnostics) {
-  constexpr std::string_view random = "random:";
-  if (!weights.starts_with(random)) {
-    std::error_code failure;
-    bool isFolder = std::filesystem::is_directory(weights, failure);
-    source.kind = WeightSourceKind::File;
-    source.file = isFolder ? (std::filesystem::path(weights) / "model.safetensors").string() : weights;
-    return;
-  }
-  const char *begin = weights.data() + random.size(), *end = weights.data() + weights.size();
-  auto [stop, failure] = std::from_chars(begin, end, source.seed);
-  if (failure != std::errc() || stop != end || begin == end)
-    diagnostics.error({}, quote(weights) + " is no source of weights: write random:SEED with a whole number");
-  source.kind = WeightSourceKind::Random;
-}
-
 static void readGraphs(MapReader &top, const YamlNode &node, Spec &spec, Diagnostics &diagnostics) {
   Location where = top.map()->findEntry("graph")->where;
   if (!node.isList() && !node.isMapping())
@@ -90,15 +101,15 @@ static void checkGraphs(Spec &spec, Diagnostics &diagnostics) {
   }
 }
 
-static Spec readTop(const std::string &path, const YamlNode &root, Diagnostics &diagnostics) {
-  Spec spec;
-  spec.file = path;
+static Spec readTop(Spec spec, const YamlNode &root, const SpecOptions &options, Diagnostics &diagnostics) {
   MapReader top(&root, root.where, "", "the spec", diagnostics);
   spec.name = top.text("name");
   if (spec.name.given && spec.name.valid && !isIdentifier(*spec.name))
     diagnostics.error(spec.name.where, "'name' is " + quote(*spec.name) + "; it takes " +
                                            constraintText(keyRule("", "name")));
   spec.weights = readWeightSource(top.mapping("weights"), spec, diagnostics);
+  if (!options.weights.empty())
+    overrideWeights(options.weights, spec, spec.weights, diagnostics);
   const YamlNode *graph = top.find("graph");
   if (top.find("model"))
     spec.model = readModel(top.mapping("model"), diagnostics);
@@ -117,9 +128,12 @@ std::optional<Spec> parseSpec(const std::string &path, const std::string &text, 
   std::optional<YamlNode> root = parseYaml(text, diagnostics);
   if (!root)
     return std::nullopt;
-  Spec spec = readTop(path, *root, diagnostics);
-  if (!options.weights.empty())
-    overrideWeights(options.weights, spec.weights, diagnostics);
+  Spec spec;
+  spec.file = path;
+  std::error_code failure;
+  if (std::filesystem::is_directory(options.weights, failure))
+    spec.folder = options.weights;
+  spec = readTop(std::move(spec), *root, options, diagnostics);
   if (spec.model)
     checkModel(spec, diagnostics);
   checkGraphs(spec, diagnostics);

@@ -15,8 +15,8 @@
 namespace attnc {
 
 struct SpecOptions {
-  /// Instead of the spec's own weights: a safetensors file, a folder that holds `model.safetensors`, or
-  /// `random:SEED`. Empty: as the spec says.
+  /// Instead of the spec's own weights: a safetensors file; a folder, where the files that the spec names (or
+  /// `model.safetensors`) are looked for first; or `random:SEED`. Empty: as the spec says.
   std::string weights;
 };
 

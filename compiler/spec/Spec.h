@@ -59,6 +59,8 @@ struct Spec {
   std::vector<GraphSpec> graphs;
   WeightSource weights;
 
+  std::string folder;        // given by the caller: the spec's files are looked for here first; may be empty
+
   /// The path of a file that the spec names, as seen from the working folder.
   std::string resolve(const std::string &path) const;
 };

@@ -60,6 +60,9 @@ SizeAttr extentOf(mlir::RankedTensorType type, unsigned axis);
 /// Bytes of a dense value: the product of its extents and its element's size; null where an extent is not known.
 SizeAttr bytesOf(mlir::RankedTensorType type);
 
+/// `type` with its first two axes as one: what `attn.collapse` gives.
+mlir::RankedTensorType collapsedType(mlir::RankedTensorType type);
+
 /// True for operations that only look at memory in another way: split_heads, merge_heads, slice, collapse, expand.
 bool isView(mlir::Operation *op);
 

@@ -18,8 +18,8 @@ struct Axes {
   Type element;
 
   Axes() = default;
-  explicit Axes(Value value) {
-    auto type = cast<RankedTensorType>(value.getType());
+  explicit Axes(Value value) : Axes(cast<RankedTensorType>(value.getType())) {}
+  explicit Axes(RankedTensorType type) {
     shape.assign(type.getShape().begin(), type.getShape().end());
     names = axisNames(type);
     element = type.getElementType();
@@ -65,6 +65,22 @@ int64_t product(int64_t a, int64_t b) {
 }
 
 } // namespace
+
+RankedTensorType collapsedType(RankedTensorType type) {
+  Axes input(type), result;
+  result.element = input.element;
+  std::string rows; // must outlive `result`
+  if (input.shape.size() >= 2) {
+    int64_t extent = product(input.shape[0], input.shape[1]);
+    bool isNamed = !nameIf(input, "row").empty();
+    if (isNamed)
+      rows = ShapedType::isDynamic(extent) ? extentOf(type, 0).times(extentOf(type, 1)).str() : "row";
+    result.push(extent, rows);
+  }
+  for (size_t axis = 2; axis < input.shape.size(); ++axis)
+    result.push(input, axis);
+  return result.type();
+}
 
 using Types = SmallVectorImpl<Type>;
 using Where = std::optional<Location>;
@@ -126,20 +142,8 @@ LogicalResult MergeHeadsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, T
   return success();
 }
 
-LogicalResult CollapseOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op, Types &types) {
-  auto type = cast<RankedTensorType>(op.getInput().getType());
-  Axes input(op.getInput()), result;
-  result.element = input.element;
-  std::string rows;
-  if (input.shape.size() >= 2) {
-    bool isNamed = !nameIf(input, "row").empty();
-    rows = isNamed ? extentOf(type, 0).times(extentOf(type, 1)).str() : "";
-    int64_t extent = product(input.shape[0], input.shape[1]);
-    result.push(extent, isNamed && !ShapedType::isDynamic(extent) ? StringRef("row") : StringRef(rows));
-  }
-  for (size_t axis = 2; axis < input.shape.size(); ++axis)
-    result.push(input, axis);
-  types.push_back(result.type());
+LogicalResult CollapseOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(collapsedType(cast<RankedTensorType>(op.getInput().getType())));
   return success();
 }
 

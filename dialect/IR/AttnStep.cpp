@@ -25,7 +25,7 @@ QueryBehaviour MatmulOp::getQueryBehaviour() { return QueryBehaviour::Mixing; }
 
 LogicalResult MatmulOp::buildStep(StepBuilder &step) {
   if (step.isFromSource(getRhs())) {
-    step.buildRowByRow(*this);
+    step.buildRowByRow(*getOperation());
     return success();
   }
   Value lhs = step.lookup(getLhs()), fresh = step.lookup(getRhs());

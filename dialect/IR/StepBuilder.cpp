@@ -9,19 +9,22 @@ using namespace mlir;
 
 namespace attn {
 
-Operation *cloneInferred(OpBuilder &builder, Operation &op, IRMapping &mapping) {
-  Operation *clone = builder.clone(op, mapping);
-  auto inference = dyn_cast<InferTypeOpInterface>(clone);
+void inferResultTypes(Operation *op) {
+  auto inference = dyn_cast<InferTypeOpInterface>(op);
   if (!inference)
-    return clone;
+    return;
   SmallVector<Type> types;
-  LogicalResult inferred = inference.inferReturnTypes(
-      op.getContext(), op.getLoc(), clone->getOperands(), clone->getAttrDictionary(), clone->getPropertiesStorage(),
-      clone->getRegions(), types);
+  LogicalResult inferred = inference.inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(), op->getAttrDictionary(),
+                                                      op->getPropertiesStorage(), op->getRegions(), types);
   assert(succeeded(inferred) && "inference of attn operations does not fail");
   (void)inferred;
-  for (auto [result, type] : llvm::zip(clone->getResults(), types))
+  for (auto [result, type] : llvm::zip(op->getResults(), types))
     result.setType(type);
+}
+
+Operation *cloneInferred(OpBuilder &builder, Operation &op, IRMapping &mapping) {
+  Operation *clone = builder.clone(op, mapping);
+  inferResultTypes(clone);
   return clone;
 }
 

@@ -12,6 +12,9 @@
 
 namespace attn {
 
+/// Gives `op` the result types that follow from its operands.
+void inferResultTypes(mlir::Operation *op);
+
 /// Clones `op` with mapped operands and infers its result types anew.
 mlir::Operation *cloneInferred(mlir::OpBuilder &builder, mlir::Operation &op, mlir::IRMapping &mapping);
 

@@ -1,7 +1,7 @@
 //===- attnc-opt.cpp - runs single passes on attn IR --------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// mlir-opt for the attn dialect: each pass alone, or all of them up to a phase (`--attn-phase=fused`).
+// mlir-opt for the attn dialect: each pass alone, or all of them up to a phase (`--attn-fused`).
 
 #include "dialect/IR/Attn.h"
 #include "dialect/Transforms/Passes.h"
@@ -12,5 +12,6 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<attn::AttnDialect, mlir::func::FuncDialect>();
   attn::registerAttnPasses();
+  attn::registerAttnPipelines();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "attnc-opt: the passes of attnc\n", registry));
 }

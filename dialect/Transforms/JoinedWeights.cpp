@@ -16,15 +16,14 @@ WeightOp JoinedWeights::find(Value weight) {
 }
 
 bool JoinedWeights::canJoin(ArrayRef<LinearOp> linears) {
-  bool isTransposed = false;
-  for (auto [number, linear] : llvm::enumerate(linears)) {
+  std::optional<bool> isTransposed;
+  for (LinearOp linear : linears) {
     WeightOp weight = find(linear.getWeight()), bias = find(linear.getBias());
     if (!weight || !weight.getTensors() || (linear.getBias() && (!bias || !bias.getTensors())))
       return false;
-    if (number == 0)
-      isTransposed = weight.getTransposed();
-    else if (weight.getTransposed() != isTransposed)
+    if (isTransposed.value_or(weight.getTransposed()) != weight.getTransposed())
       return false;
+    isTransposed = weight.getTransposed();
   }
   return true;
 }
@@ -35,7 +34,8 @@ WeightOp JoinedWeights::joinSymbols(ArrayRef<WeightOp> parts, ArrayRef<int64_t> 
   SmallVector<Attribute> tensors;
   SmallVector<int64_t> partRows;
   int64_t out = 0;
-  for (auto [part, count] : llvm::zip(parts, rows)) {
+  for (auto [number, count] : llvm::enumerate(rows)) {
+    WeightOp part = parts[number];
     out += count;
     key += (part ? part.getSymName() : StringRef()).str() + '\n';
     if (part && !first)

@@ -26,8 +26,11 @@ std::optional<Phase> parsePhase(llvm::StringRef name);
 /// Adds the passes that take a module of phase `attn` to `upTo`.
 void buildPipeline(mlir::OpPassManager &manager, Phase upTo);
 
-/// Registers the passes, and a pipeline for each phase: `--attn-stepped`, `--attn-fused` and so on.
-void registerAttnPasses();
+#define GEN_PASS_REGISTRATION
+#include "dialect/Transforms/Passes.h.inc"
+
+/// Registers a pipeline for each phase: `--attn-stepped`, `--attn-fused` and so on.
+void registerAttnPipelines();
 
 } // namespace attn
 

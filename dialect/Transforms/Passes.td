@@ -187,16 +187,56 @@ def FuseRemaining : Attn_FunctionPass<"attn-fuse-remaining"> {
   let statistics = [Statistic<"numRegions", "num-regions", "Regions made">];
 }
 
+def InsertCopies : Attn_FunctionPass<"attn-insert-copies"> {
+  let summary = "Copies values that cannot be where they must be";
+  let description = [{
+    Needs: all work is in regions. Leaves: what is returned or written to a state is the result of a region, or the
+    merged heads of one, and of no two of them the same; what is merged is the result of a region.
+
+    Before:
+    ```mlir
+    return %argument : ...
+    ```
+    After:
+    ```mlir
+    %0 = attn.fused(%argument) : ... {
+    ^bb0(%1):
+      attn.yield %1 : ...
+    }
+    return %0 : ...
+    ```
+  }];
+  let statistics = [Statistic<"numCopies", "num-copies", "Copies inserted">];
+}
+
 //===----------------------------------------------------------------------===//
 // outlined
 //===----------------------------------------------------------------------===//
+
+def PackMatrices : Attn_ModulePass<"attn-pack-matrices"> {
+  let summary = "Gives matrices that a linear reads their packed layout";
+  let description = [{
+    Needs: nothing. Leaves: `#attn.panels<32>` in the type of each matrix that some linear reads, wherever it is read; an
+    embedding of a tied table then reads panels too.
+
+    Before:
+    ```mlir
+    %w = attn.get_weight @w : tensor<8x4xf32>
+    ```
+    After:
+    ```mlir
+    %w = attn.get_weight @w : tensor<8x4xf32, #attn.panels<32>>
+    ```
+  }];
+  let statistics = [Statistic<"numPacked", "num-packed", "Matrices packed">];
+}
 
 def OutlineKernels : Attn_ModulePass<"attn-outline-kernels"> {
   let summary = "Makes kernels of fused regions; equal ones are one kernel";
   let description = [{
     Needs: only regions, views, weights and states in functions. Leaves: only calls and views; work that is done row
     by row sees collapsed rows; axes of kernels have names of their own (`row`, or `batch, head, query, key, width`);
-    matrices that a linear reads are packed in panels; unused weights are gone.
+    unused weights are gone.
 
     Before:
     ```mlir
@@ -218,25 +258,6 @@ def OutlineKernels : Attn_ModulePass<"attn-outline-kernels"> {
 //===----------------------------------------------------------------------===//
 // planned
 //===----------------------------------------------------------------------===//
-
-def InsertCopies : Attn_ModulePass<"attn-insert-copies"> {
-  let summary = "Copies values that cannot be where they must be";
-  let description = [{
-    Needs: only calls and views in functions. Leaves: what is returned or written to a state is a dense value that
-    a call can write in place, and what is merged was written by a call.
-
-    Before:
-    ```mlir
-    return %argument : ...
-    ```
-    After:
-    ```mlir
-    %0 = attn.call @copy(%argument) : ...
-    return %0 : ...
-    ```
-  }];
-  let statistics = [Statistic<"numCopies", "num-copies", "Copies inserted">];
-}
 
 def PlanMemory : Attn_ModulePass<"attn-plan-memory"> {
   let summary = "Gives each value, state and weight a place";

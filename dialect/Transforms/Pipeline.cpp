@@ -12,9 +12,6 @@ using namespace mlir;
 
 namespace attn {
 
-#define GEN_PASS_REGISTRATION
-#include "dialect/Transforms/Passes.h.inc"
-
 std::optional<Phase> parsePhase(StringRef name) {
   return llvm::StringSwitch<std::optional<Phase>>(name)
       .Case("attn", Phase::Attn)
@@ -36,13 +33,14 @@ void buildPipeline(OpPassManager &manager, Phase upTo) {
     entries.addPass(createFuseEmbedding());  // embeddings have their positions and norm
     entries.addPass(createFuseLinear());     // linears have their epilogues
     entries.addPass(createFuseRemaining());  // all work is in regions
+    entries.addPass(createInsertCopies());   // every value can be written where it must be
   }
-  if (upTo >= Phase::Outlined)
+  if (upTo >= Phase::Outlined) {
+    manager.addPass(createPackMatrices());   // weights have the layout that kernels read
     manager.addPass(createOutlineKernels()); // only calls and views remain in entries
-  if (upTo >= Phase::Planned) {
-    manager.addPass(createInsertCopies()); // every value can be written where it must be
-    manager.addPass(createPlanMemory());   // every value has a place
   }
+  if (upTo >= Phase::Planned)
+    manager.addPass(createPlanMemory()); // every value has a place
 }
 
 static void registerPhase(StringRef argument, Phase upTo) {
@@ -50,8 +48,7 @@ static void registerPhase(StringRef argument, Phase upTo) {
                              [upTo](OpPassManager &manager) { buildPipeline(manager, upTo); });
 }
 
-void registerAttnPasses() {
-  registerPasses();
+void registerAttnPipelines() {
   registerPhase("attn-stepped", Phase::Stepped);
   registerPhase("attn-fused", Phase::Fused);
   registerPhase("attn-outlined", Phase::Outlined);

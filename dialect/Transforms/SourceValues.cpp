@@ -64,7 +64,7 @@ void SourceValues::moveToEncoder(func::FuncOp encode, SymbolTable &symbols) {
   mapping.map(getLengths(), encode.getArgument(1));
   for (auto [root, view] : roots) {
     OpBuilder atModule(encode);
-    auto state = StateOp::create(atModule, root.getLoc(), nameOf(root), root.getType(), SizeAttr());
+    auto state = StateOp::create(atModule, root.getLoc(), nameOf(root), cast<RankedTensorType>(root.getType()), SizeAttr());
     symbols.insert(state);
     states[root] = state;
     Value value = computeInEncoder(root, builder, mapping);

@@ -20,7 +20,8 @@ SearchRules makeRules(const Session &session, const attnrt_decode_options &optio
   require(options.n_best >= 1, "n_best must be 1 or more");
   require(options.sample || options.n_best <= options.beam, "n_best is larger than the beam");
   require(std::isfinite(options.length_penalty), "the length penalty is not finite");
-  require(options.stopping >= ATTNRT_STOP_EARLY && options.stopping <= ATTNRT_STOP_NEVER_EARLY, "unknown stopping rule");
+  require(options.stopping >= ATTNRT_STOP_EARLY && options.stopping <= ATTNRT_STOP_NEVER_EARLY,
+          "unknown stopping rule");
   require(options.max_length >= 1, "the maximum length must be 1 or more");
   require(options.min_length >= 0 && options.min_length <= options.max_length,
           "the minimum length must be from 0 to the maximum length");
@@ -28,12 +29,12 @@ SearchRules makeRules(const Session &session, const attnrt_decode_options &optio
 
   const attnrt_session_options &room = session.capacity();
   const int32_t hypotheses = options.sample ? options.n_best : options.beam;
-  check(hypotheses <= room.beam, ATTNRT_OUT_OF_RANGE, hypotheses, " hypotheses are more than the session's beam of ",
-        room.beam);
+  check(hypotheses <= room.beam, ATTNRT_OUT_OF_RANGE, hypotheses,
+        " hypotheses are more than the session's beam of ", room.beam);
   check(options.max_length <= room.target, ATTNRT_OUT_OF_RANGE, "the maximum length of ", options.max_length,
         " is more than the session's target length of ", room.target);
-  check(options.suppressed_count <= static_cast<size_t>(room.suppressed), ATTNRT_OUT_OF_RANGE, options.suppressed_count,
-        " suppressed tokens are more than the session's ", room.suppressed);
+  check(options.suppressed_count <= static_cast<size_t>(room.suppressed), ATTNRT_OUT_OF_RANGE,
+        options.suppressed_count, " suppressed tokens are more than the session's ", room.suppressed);
 
   SearchRules rules;
   rules.beam = options.sample ? 1 : options.beam;
@@ -52,7 +53,8 @@ SamplingRules makeSamplingRules(const attnrt_decode_options &options) {
   const auto require = [](bool holds, const char *what) { check(holds, ATTNRT_INVALID_ARGUMENT, what); };
   require(!options.sample || (std::isfinite(options.temperature) && options.temperature > 0),
           "the temperature must be more than 0");
-  require(!options.sample || (options.top_p > 0 && options.top_p <= 1), "top_p must be more than 0 and at most 1");
+  require(!options.sample || (options.top_p > 0 && options.top_p <= 1),
+          "top_p must be more than 0 and at most 1");
   require(options.top_k >= 0, "top_k must be 0 or more");
   return {options.temperature, options.top_k, options.top_p, options.seed};
 }
@@ -62,8 +64,9 @@ class Decoder {
 public:
   Decoder(Session &session, std::span<const attnrt_ids> sources, const attnrt_decode_options &options,
           const CancelFlag *cancel)
-      : session(session), sources(sources), options(options), cancel(cancel), rules(makeRules(session, options)),
-        samplingRules(makeSamplingRules(options)), vocabulary(session.model().decoder().targetVocabulary) {}
+      : session(session), sources(sources), options(options), cancel(cancel),
+        rules(makeRules(session, options)), samplingRules(makeSamplingRules(options)),
+        vocabulary(session.model().decoder().targetVocabulary) {}
 
   std::vector<std::vector<Hypothesis>> run();
 
@@ -76,8 +79,12 @@ private:
   void report(size_t sentence) const;
   void reportToken(size_t sentence, size_t rank, int32_t id) const;
   std::vector<std::vector<Hypothesis>> finish() const;
-  bool reportsAtOnce() const { return options.sample || (options.beam == 1 && options.stopping == ATTNRT_STOP_EARLY); }
-  size_t prefixLength(size_t sentence) const { return options.prefixes ? options.prefixes[sentence].count : 0; }
+  bool reportsAtOnce() const {
+    return options.sample || (options.beam == 1 && options.stopping == ATTNRT_STOP_EARLY);
+  }
+  size_t prefixLength(size_t sentence) const {
+    return options.prefixes ? options.prefixes[sentence].count : 0;
+  }
 
   Session &session;
   std::span<const attnrt_ids> sources;
@@ -86,9 +93,9 @@ private:
   const SearchRules rules;
   const SamplingRules samplingRules;
   const int32_t vocabulary;
-  std::vector<std::unique_ptr<Search>> searches;        // one per sentence
-  std::vector<std::vector<float>> prefixProbabilities;  // of each prefix's tokens
-  std::vector<std::vector<Candidate>> candidates;       // of each row
+  std::vector<std::unique_ptr<Search>> searches;       // one per sentence
+  std::vector<std::vector<float>> prefixProbabilities; // of each prefix's tokens
+  std::vector<std::vector<Candidate>> candidates;      // of each row
 };
 
 void Decoder::begin() {
@@ -109,8 +116,8 @@ void Decoder::begin() {
 void Decoder::scorePrefixes() {
   const std::span prefixes(options.prefixes, sources.size());
   for (size_t s = 0; s < prefixes.size(); ++s)
-    check(prefixes[s].count <= static_cast<size_t>(rules.maxLength), ATTNRT_OUT_OF_RANGE, "prefix ", s, " has ",
-          prefixes[s].count, " tokens, the maximum length is ", rules.maxLength);
+    check(prefixes[s].count <= static_cast<size_t>(rules.maxLength), ATTNRT_OUT_OF_RANGE, "prefix ", s,
+          " has ", prefixes[s].count, " tokens, the maximum length is ", rules.maxLength);
   if (std::any_of(prefixes.begin(), prefixes.end(), [](const attnrt_ids &p) { return p.count > 0; }))
     prefixProbabilities = session.score(prefixes);
 }
@@ -132,7 +139,8 @@ void Decoder::computeCandidates() {
       const int64_t at = static_cast<int64_t>(row) * wanted + i;
       const int32_t id = options.sample ? i : session.candidates()[at];
       check(id >= 0 && id < vocabulary && !std::isnan(scores[at]), ATTNRT_KERNEL_FAILED,
-            "the model computed no probabilities (token ", id, ", log-probability ", scores[at], "): are its weights damaged?");
+            "the model computed no probabilities (token ", id, ", log-probability ", scores[at],
+            "): are its weights damaged?");
       candidates[row][i] = {id, scores[at]};
     }
   }
@@ -163,7 +171,8 @@ std::vector<StepRow> Decoder::advance(int position) {
 }
 
 void Decoder::reportToken(size_t sentence, size_t rank, int32_t id) const {
-  check(options.on_token(options.user, sentence, rank, id) == 0, ATTNRT_CANCELLED, "cancelled by the token callback");
+  check(options.on_token(options.user, sentence, rank, id) == 0, ATTNRT_CANCELLED,
+        "cancelled by the token callback");
 }
 
 void Decoder::report(size_t sentence) const {

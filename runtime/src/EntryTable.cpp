@@ -24,20 +24,26 @@ std::vector<ExpectedEntry> expectedEntries(const std::string &vocabulary) {
                                         lengths};
   return {
       {"encode", {{"source_ids", "i32", {"batch", "source"}}, lengths}, {}},
-      {"step", step, {{"scores", "f32", {"row", "1", "candidate"}}, {"candidates", "i32", {"row", "1", "candidate"}}}},
+      {"step",
+       step,
+       {{"scores", "f32", {"row", "1", "candidate"}}, {"candidates", "i32", {"row", "1", "candidate"}}}},
       {"probabilities", step, {{"log_probabilities", "f32", {"row", "1", vocabulary}}}},
-      {"score", {targets, {"labels", "i32", {"batch", "target"}}, lengths}, {{"log_probabilities", "f32", {"batch", "target"}}}},
+      {"score",
+       {targets, {"labels", "i32", {"batch", "target"}}, lengths},
+       {{"log_probabilities", "f32", {"batch", "target"}}}},
       {"attend", {targets, lengths}, {{"attention", "f32", {"batch", "target", "source"}}}},
   };
 }
 
-void checkTensors(const std::string &entry, const std::vector<TensorInfo> &expected, const std::vector<TensorInfo> &found) {
-  check(expected.size() == found.size(), ATTNRT_BAD_BUNDLE, "manifest.json: entry '", entry, "' has ", found.size(),
-        " arguments or results where ", expected.size(), " are expected");
+void checkTensors(const std::string &entry, const std::vector<TensorInfo> &expected,
+                  const std::vector<TensorInfo> &found) {
+  check(expected.size() == found.size(), ATTNRT_BAD_BUNDLE, "manifest.json: entry '", entry, "' has ",
+        found.size(), " arguments or results where ", expected.size(), " are expected");
   for (size_t i = 0; i < expected.size(); ++i)
-    check(expected[i].name == found[i].name && expected[i].type == found[i].type && expected[i].shape == found[i].shape,
-          ATTNRT_BAD_BUNDLE, "manifest.json: '", found[i].name, "' of entry '", entry, "' is not the expected '",
-          expected[i].name, "' in type or shape");
+    check(expected[i].name == found[i].name && expected[i].type == found[i].type &&
+              expected[i].shape == found[i].shape,
+          ATTNRT_BAD_BUNDLE, "manifest.json: '", found[i].name, "' of entry '", entry,
+          "' is not the expected '", expected[i].name, "' in type or shape");
 }
 
 } // namespace
@@ -47,8 +53,10 @@ void checkDecoderEntries(const Manifest &manifest) {
     check(manifest.findSize(size) >= 0, ATTNRT_BAD_BUNDLE, "manifest.json: the size '", size, "' is missing");
   for (const ExpectedEntry &expected : expectedEntries(std::to_string(manifest.decoder->targetVocabulary))) {
     const int index = manifest.findEntry(expected.name);
-    const bool isNeeded = expected.name == "encode" || expected.name == "step"; // the others serve single calls
-    check(index >= 0 || !isNeeded, ATTNRT_BAD_BUNDLE, "manifest.json: the entry '", expected.name, "' is missing");
+    const bool isNeeded =
+        expected.name == "encode" || expected.name == "step"; // the others serve single calls
+    check(index >= 0 || !isNeeded, ATTNRT_BAD_BUNDLE, "manifest.json: the entry '", expected.name,
+          "' is missing");
     if (index < 0)
       continue;
     checkTensors(expected.name, expected.arguments, manifest.entries[index].arguments);

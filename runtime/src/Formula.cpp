@@ -39,7 +39,9 @@ struct Scanner {
 } // namespace
 
 Formula::Formula(std::string_view text, const std::vector<std::string> &names) {
-  const auto reject = [&](auto &&...why) { fail(ATTNRT_BAD_BUNDLE, "formula '", text.substr(0, 80), "': ", why...); };
+  const auto reject = [&](auto &&...why) {
+    fail(ATTNRT_BAD_BUNDLE, "formula '", text.substr(0, 80), "': ", why...);
+  };
   Scanner scanner{text};
   do {
     Term &term = terms.emplace_back();

@@ -15,13 +15,16 @@ namespace {
 constexpr int caseCount = 3;
 constexpr int32_t longestSource = 9, longestTarget = 12;
 
-/// Room for every recorded case, whatever the manifest says: a case that does not fit is a failure of its own.
+/// Room for every recorded case, whatever the manifest says: a case that does not fit is a failure of its
+/// own.
 attnrt_session_options makeCapacity(const Model &model) {
   attnrt_session_options options{};
   options.batch = caseCount;
   options.beam = 1;
-  options.source = static_cast<int32_t>(std::min<int64_t>(longestSource, model.decoder().sourceLimit.value_or(longestSource)));
-  options.target = static_cast<int32_t>(std::min<int64_t>(longestTarget, model.decoder().targetLimit.value_or(longestTarget)));
+  options.source = static_cast<int32_t>(
+      std::min<int64_t>(longestSource, model.decoder().sourceLimit.value_or(longestSource)));
+  options.target = static_cast<int32_t>(
+      std::min<int64_t>(longestTarget, model.decoder().targetLimit.value_or(longestTarget)));
   options.uses = ATTNRT_USE_DECODE | ATTNRT_USE_SCORE;
   options.threads = 1;
   return options;
@@ -75,9 +78,9 @@ void compare(const GoldenCase &wanted, const GoldenCase &got, size_t number) {
   for (size_t i = 0; i < wanted.logProbabilities.size(); ++i) {
     // Variants sum in different orders: some 1e-6 of the logits' size. Damage is far larger.
     const float tolerance = 1e-3f + 1e-4f * std::fabs(wanted.logProbabilities[i]);
-    check(std::fabs(wanted.logProbabilities[i] - got.logProbabilities[i]) <= tolerance, ATTNRT_BAD_BUNDLE, "golden case ",
-          number, ": the log-probability of token ", i, " is ", got.logProbabilities[i], ", recorded was ",
-          wanted.logProbabilities[i]);
+    check(std::fabs(wanted.logProbabilities[i] - got.logProbabilities[i]) <= tolerance, ATTNRT_BAD_BUNDLE,
+          "golden case ", number, ": the log-probability of token ", i, " is ", got.logProbabilities[i],
+          ", recorded was ", wanted.logProbabilities[i]);
   }
 }
 
@@ -101,7 +104,8 @@ void selfCheck(std::shared_ptr<const Model> model) {
   const std::vector<GoldenCase> &recorded = model->manifest().golden.cases;
   if (recorded.empty())
     return;
-  check(recorded.size() <= caseCount, ATTNRT_BAD_BUNDLE, "manifest.json: golden has more than ", caseCount, " cases");
+  check(recorded.size() <= caseCount, ATTNRT_BAD_BUNDLE, "manifest.json: golden has more than ", caseCount,
+        " cases");
   std::vector<std::vector<int32_t>> sources;
   for (const GoldenCase &one : recorded)
     sources.push_back(one.source);

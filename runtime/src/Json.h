@@ -1,7 +1,8 @@
 //===- Json.h - reading JSON that may be hostile -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A JSON value that knows its path, so that every complaint names its place: "entries[2].arena: must be a string".
+// A JSON value that knows its path, so that every complaint names its place: "entries[2].arena: must be a
+// string".
 
 #ifndef ATTNRT_SRC_JSON_H
 #define ATTNRT_SRC_JSON_H
@@ -23,6 +24,7 @@ class JsonReader {
 public:
   JsonReader(const nlohmann::json &value, std::string path) : value(value), path(std::move(path)) {}
 
+  bool has(const char *key) const { return value.is_object() && value.contains(key); }
   /// A member that must be there.
   JsonReader at(const char *key) const;
   /// The elements of an array.

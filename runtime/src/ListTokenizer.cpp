@@ -1,12 +1,11 @@
 //===- ListTokenizer.cpp - words or characters looked up in a list -----------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list is a JSON array of strings or a text file with one token a line; a token's place is its id. Text is cut
-// at white space, or into Unicode code points.
+// The list is a JSON array of strings or a text file with one token a line; a token's place is its id. Text
+// is cut at white space, or into Unicode code points.
 
 #include "Failure.h"
 #include "Json.h"
-#include "MappedFile.h"
 #include "Tokenizer.h"
 
 #include <algorithm>
@@ -14,8 +13,6 @@
 
 namespace attnrt {
 namespace {
-
-constexpr size_t largestFile = 256u << 20;
 
 /// The length of the code point that `text` begins with. Bytes that are no valid UTF-8 (overlong forms and
 /// surrogates included) count one by one, so that they become unknown tokens.
@@ -73,8 +70,7 @@ std::vector<std::string> readLines(std::string_view content) {
   return lines;
 }
 
-std::vector<std::string> readList(const std::string &path) {
-  const std::string content = readFile(path, largestFile);
+std::vector<std::string> readList(const std::string &path, const std::string &content) {
   if (!path.ends_with(".json"))
     return readLines(content);
   const nlohmann::json parsed = parseJson(content, path);
@@ -86,10 +82,12 @@ std::vector<std::string> readList(const std::string &path) {
 
 class ListTokenizer final : public Tokenizer {
 public:
-  ListTokenizer(TokenizerKind kind, const std::string &path, const Vocabulary &vocabulary)
-      : isCharacters(kind == TokenizerKind::Characters), vocabulary(vocabulary), tokens(readList(path)) {
-    check(tokens.size() <= static_cast<size_t>(vocabulary.size), ATTNRT_BAD_BUNDLE, path, ": has ", tokens.size(),
-          " tokens, but the model's vocabulary ends at ", vocabulary.size);
+  ListTokenizer(TokenizerKind kind, const std::string &path, const std::string &content,
+                const Vocabulary &vocabulary)
+      : isCharacters(kind == TokenizerKind::Characters), vocabulary(vocabulary),
+        tokens(readList(path, content)) {
+    check(tokens.size() <= static_cast<size_t>(vocabulary.size), ATTNRT_BAD_BUNDLE, path, ": has ",
+          tokens.size(), " tokens, but the model's vocabulary ends at ", vocabulary.size);
     for (size_t id = 0; id < tokens.size(); ++id)
       ids.emplace(tokens[id], static_cast<int32_t>(id)); // of equal tokens the first counts
   }
@@ -131,8 +129,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<Tokenizer> makeListTokenizer(TokenizerKind kind, const std::string &path, const Vocabulary &vocabulary) {
-  return std::make_unique<ListTokenizer>(kind, path, vocabulary);
+std::unique_ptr<Tokenizer> makeListTokenizer(TokenizerKind kind, const std::string &path,
+                                             const std::string &content, const Vocabulary &vocabulary) {
+  return std::make_unique<ListTokenizer>(kind, path, content, vocabulary);
 }
 
 } // namespace attnrt

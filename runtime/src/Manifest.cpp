@@ -77,12 +77,13 @@ TokenizerInfo readTokenizer(const JsonReader &json) {
   if (kind == "ids")
     return {};
   const std::string file = json.at("file").fileName();
+  const std::string hash = json.has("hash") ? json.at("hash").hash() : "";
   if (kind == "sentencepiece")
-    return {TokenizerKind::SentencePiece, file};
+    return {TokenizerKind::SentencePiece, file, hash};
   if (kind == "vocabulary")
-    return {TokenizerKind::Vocabulary, file};
+    return {TokenizerKind::Vocabulary, file, hash};
   if (kind == "characters")
-    return {TokenizerKind::Characters, file};
+    return {TokenizerKind::Characters, file, hash};
   json.reject("kind '", kind, "' is none of sentencepiece, vocabulary, characters and ids");
 }
 
@@ -181,7 +182,8 @@ std::vector<VariantInfo> readVariants(const JsonReader &json) {
 } // namespace
 
 int Manifest::findEntry(std::string_view wanted) const {
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto &e) { return e.name == wanted; });
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const auto &e) { return e.name == wanted; });
   return found == entries.end() ? -1 : static_cast<int>(found - entries.begin());
 }
 

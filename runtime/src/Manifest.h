@@ -1,8 +1,8 @@
 //===- Manifest.h - manifest.json, checked -----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a bundle says about itself. The text is not trusted: readManifest() checks every field's type, range and
-// consistency with the others, so that the rest of the runtime need not.
+// What a bundle says about itself. The text is not trusted: readManifest() checks every field's type, range
+// and consistency with the others, so that the rest of the runtime need not.
 
 #ifndef ATTNRT_SRC_MANIFEST_H
 #define ATTNRT_SRC_MANIFEST_H
@@ -37,6 +37,7 @@ enum class TokenizerKind { Ids, SentencePiece, Vocabulary, Characters };
 struct TokenizerInfo {
   TokenizerKind kind = TokenizerKind::Ids;
   std::string file; // inside the bundle; empty for ids
+  std::string hash; // of the file; empty where the manifest has none
 };
 
 struct TokensInfo {

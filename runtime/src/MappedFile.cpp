@@ -60,7 +60,8 @@ std::string readFile(const std::string &path, size_t limit) {
     const ssize_t got = read(file.descriptor, content.data() + done, content.size() - done);
     if (got < 0 && errno == EINTR)
       continue;
-    check(got > 0, ATTNRT_NOT_FOUND, path, ": cannot be read: ", got < 0 ? std::strerror(errno) : "it became shorter");
+    check(got > 0, ATTNRT_NOT_FOUND, path,
+          ": cannot be read: ", got < 0 ? std::strerror(errno) : "it became shorter");
     done += static_cast<size_t>(got);
   }
   return content;

@@ -12,8 +12,8 @@
 
 namespace attnrt {
 
-/// Zeroed pages, aligned far beyond 64 bytes. A page costs nothing until it is written, so capacity that is not
-/// used is free.
+/// Zeroed pages, aligned far beyond 64 bytes. A page costs nothing until it is written, so capacity that is
+/// not used is free.
 class Memory {
 public:
   Memory() = default;

@@ -19,7 +19,8 @@ constexpr size_t largestManifest = 64u << 20;
 
 /// A name's characters that no symbol may have become '_'.
 std::string symbolPart(std::string name) {
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name;
 }
 
@@ -57,15 +58,17 @@ Model::Model(const std::string &folder, const attnrt_descriptor *given, const at
 }
 
 void Model::checkDescriptor() const {
-  check(descriptor->abi_version == ATTNRT_ABI_VERSION, ATTNRT_BAD_BUNDLE, "the bundle's code has interface version ",
-        descriptor->abi_version, ", this runtime has ", ATTNRT_ABI_VERSION);
+  check(descriptor->abi_version == ATTNRT_ABI_VERSION, ATTNRT_BAD_BUNDLE,
+        "the bundle's code has interface version ", descriptor->abi_version, ", this runtime has ",
+        ATTNRT_ABI_VERSION);
   check(info.hash == descriptor->manifest_hash, ATTNRT_BAD_BUNDLE,
-        "manifest.json does not belong to the bundle's code: its hash is ", info.hash, ", the code was made for ",
-        descriptor->manifest_hash);
+        "manifest.json does not belong to the bundle's code: its hash is ", info.hash,
+        ", the code was made for ", descriptor->manifest_hash);
   const bool hasSameCounts = descriptor->entry_count == info.entries.size() &&
                              descriptor->variant_count == info.variants.size() &&
                              descriptor->kernel_count == info.kernelCount;
-  check(hasSameCounts, ATTNRT_BAD_BUNDLE, "manifest.json and the code differ in the number of entries, variants or kernels");
+  check(hasSameCounts, ATTNRT_BAD_BUNDLE,
+        "manifest.json and the code differ in the number of entries, variants or kernels");
   for (size_t i = 0; i < info.entries.size(); ++i)
     check(info.entries[i].name == descriptor->entries[i].name, ATTNRT_BAD_BUNDLE, "entry ", i, " is '",
           info.entries[i].name, "' in manifest.json, but '", descriptor->entries[i].name, "' in the code");
@@ -96,14 +99,16 @@ void Model::loadTokenizers(const std::string &folder) {
   if (!info.decoder)
     return;
   const DecoderInfo &decoder = *info.decoder;
-  source = makeTokenizer(decoder.sourceTokenizer, folder, {decoder.sourceVocabulary, decoder.tokens.sourceUnknown});
+  source = makeTokenizer(decoder.sourceTokenizer, folder,
+                         {decoder.sourceVocabulary, decoder.tokens.sourceUnknown});
   target = makeTokenizer(decoder.targetTokenizer, folder, {decoder.targetVocabulary, decoder.tokens.unknown});
 }
 
 int64_t Model::arenaBytes(int entry, const std::vector<int64_t> &sizes) const {
   const EntryInfo &described = info.entries[entry];
   const std::optional<int64_t> bytes = described.arena.evaluate(sizes);
-  check(bytes.has_value(), ATTNRT_OUT_OF_RANGE, "the arena of entry '", described.name, "' would pass 64 bits");
+  check(bytes.has_value(), ATTNRT_OUT_OF_RANGE, "the arena of entry '", described.name,
+        "' would pass 64 bits");
   const int64_t fromCode = descriptor->entries[entry].arena_bytes(sizes.data());
   check(*bytes == fromCode, ATTNRT_BAD_BUNDLE, "the arena of entry '", described.name, "' is ", *bytes,
         " bytes by manifest.json, but ", fromCode, " by the code");
@@ -114,13 +119,14 @@ int64_t Model::stateBytes(const std::vector<int64_t> &sizes) const {
   const std::optional<int64_t> bytes = info.state.evaluate(sizes);
   check(bytes.has_value(), ATTNRT_OUT_OF_RANGE, "the state would pass 64 bits");
   const int64_t fromCode = descriptor->state_bytes(sizes.data());
-  check(*bytes == fromCode, ATTNRT_BAD_BUNDLE, "the state is ", *bytes, " bytes by manifest.json, but ", fromCode,
-        " by the code");
+  check(*bytes == fromCode, ATTNRT_BAD_BUNDLE, "the state is ", *bytes, " bytes by manifest.json, but ",
+        fromCode, " by the code");
   return *bytes;
 }
 
 const DecoderInfo &Model::decoder() const {
-  check(info.decoder.has_value(), ATTNRT_UNSUPPORTED, "'", info.name, "' is a graph, no encoder-decoder: call its entries");
+  check(info.decoder.has_value(), ATTNRT_UNSUPPORTED, "'", info.name,
+        "' is a graph, no encoder-decoder: call its entries");
   return *info.decoder;
 }
 

@@ -34,7 +34,8 @@ SampleSearch::SampleSearch(const SearchRules &rules, const SamplingRules &sampli
 
 Candidate SampleSearch::draw(std::vector<Candidate> candidates, double number) const {
   if (sampling.topK > 0 && candidates.size() > static_cast<size_t>(sampling.topK)) {
-    std::nth_element(candidates.begin(), candidates.begin() + sampling.topK, candidates.end(), isMoreProbable);
+    std::nth_element(candidates.begin(), candidates.begin() + sampling.topK, candidates.end(),
+                     isMoreProbable);
     candidates.resize(sampling.topK);
   }
   if (sampling.topP < 1)
@@ -82,7 +83,8 @@ std::vector<Move> SampleSearch::advance(std::span<const std::vector<Candidate>> 
       outcomes[samples[i]] = parent;
       continue;
     }
-    const Candidate token = draw(std::move(allowed), uniformNumber(sampling.seed, sentence, samples[i], position));
+    const Candidate token =
+        draw(std::move(allowed), uniformNumber(sampling.seed, sentence, samples[i], position));
     const int node = tree.add(parent, token);
     if (token.id != rules.end)
       settledTokens.push_back({samples[i], token.id});

@@ -15,7 +15,8 @@ struct SamplingRules {
   uint64_t seed = 0;
 };
 
-/// A number in [0, 1) that depends on its four coordinates alone, so samples do not depend on batches or order.
+/// A number in [0, 1) that depends on its four coordinates alone, so samples do not depend on batches or
+/// order.
 double uniformNumber(uint64_t seed, uint64_t sentence, uint64_t sample, uint64_t position);
 
 /// nBest samples of one sentence, drawn independently of each other.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The beam rule is the one of CTranslate2 and, for the later stops, of Hugging Face Transformers: of the best
-// 2 x beam continuations, those among the first `beam` that end are finished, the best `beam` that do not end go on.
+// 2 x beam continuations, those among the first `beam` that end are finished, the best `beam` that do not end
+// go on.
 
 #include "Search.h"
 
@@ -29,7 +30,8 @@ float normalisedScore(double total, int length, float penalty) {
 
 int HypothesisTree::add(int parent, Candidate candidate) {
   const int length = parent < 0 ? 1 : nodes[parent].length + 1;
-  nodes.push_back({parent, candidate.id, candidate.logProbability, total(parent) + candidate.logProbability, length});
+  nodes.push_back(
+      {parent, candidate.id, candidate.logProbability, total(parent) + candidate.logProbability, length});
   return static_cast<int>(nodes.size()) - 1;
 }
 

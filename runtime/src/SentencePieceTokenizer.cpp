@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "Failure.h"
-#include "MappedFile.h"
 #include "Tokenizer.h"
 
 #include <sentencepiece_processor.h>
@@ -12,12 +11,12 @@ namespace {
 
 class SentencePieceTokenizer final : public Tokenizer {
 public:
-  SentencePieceTokenizer(const std::string &path, const Vocabulary &vocabulary) : vocabulary(vocabulary) {
-    constexpr size_t largestFile = 256u << 20;
-    const auto status = processor.LoadFromSerializedProto(readFile(path, largestFile));
+  SentencePieceTokenizer(const std::string &path, const std::string &content, const Vocabulary &vocabulary)
+      : vocabulary(vocabulary) {
+    const auto status = processor.LoadFromSerializedProto(content);
     check(status.ok(), ATTNRT_BAD_BUNDLE, path, ": is no SentencePiece model: ", status.ToString());
-    check(processor.GetPieceSize() <= vocabulary.size, ATTNRT_BAD_BUNDLE, path, ": has ", processor.GetPieceSize(),
-          " pieces, but the model's vocabulary ends at ", vocabulary.size);
+    check(processor.GetPieceSize() <= vocabulary.size, ATTNRT_BAD_BUNDLE, path, ": has ",
+          processor.GetPieceSize(), " pieces, but the model's vocabulary ends at ", vocabulary.size);
   }
 
   std::vector<int32_t> encode(std::string_view text) const override {
@@ -53,8 +52,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<Tokenizer> makeSentencePieceTokenizer(const std::string &path, const Vocabulary &vocabulary) {
-  return std::make_unique<SentencePieceTokenizer>(path, vocabulary);
+std::unique_ptr<Tokenizer> makeSentencePieceTokenizer(const std::string &path, const std::string &content,
+                                                      const Vocabulary &vocabulary) {
+  return std::make_unique<SentencePieceTokenizer>(path, content, vocabulary);
 }
 
 } // namespace attnrt

@@ -8,9 +8,11 @@
 
 namespace attnrt {
 
-KernelContext::KernelContext(Executor &executor) : attnrt_kernel_context{runLoop, keepError}, executor(executor) {}
+KernelContext::KernelContext(Executor &executor)
+    : attnrt_kernel_context{runLoop, keepError}, executor(executor) {}
 
-int KernelContext::runLoop(attnrt_kernel_context *context, attnrt_task task, int begin, int count, uint8_t *closure) {
+int KernelContext::runLoop(attnrt_kernel_context *context, attnrt_task task, int begin, int count,
+                           uint8_t *closure) {
   return static_cast<KernelContext *>(context)->executor.run({context, task, begin, count, closure});
 }
 
@@ -27,21 +29,24 @@ Session::Guard::Guard(Session &session) : session(session) {
 
 Session::Guard::~Guard() { session.isBusy = false; }
 
-Session::Session(std::shared_ptr<const Model> model, const attnrt_session_options &options, Executor *executor)
+Session::Session(std::shared_ptr<const Model> model, const attnrt_session_options &options,
+                 Executor *executor)
     : owner(std::move(model)), room(options),
       ownExecutor(executor ? nullptr : std::make_unique<ThreadPool>(options.threads)),
       context(executor ? *executor : *ownExecutor) {
   const DecoderInfo &decoder = owner->decoder();
   const auto require = [](const char *what, int64_t value, int64_t limit) {
-    check(value >= 1 && value <= limit, ATTNRT_OUT_OF_RANGE, "a session's ", what, " must be from 1 to ", limit,
-          ", but is ", value);
+    check(value >= 1 && value <= limit, ATTNRT_OUT_OF_RANGE, "a session's ", what, " must be from 1 to ",
+          limit, ", but is ", value);
   };
   require("batch", room.batch, 1 << 20);
   require("beam", room.beam, 1024);
   require("source length", room.source, decoder.sourceLimit.value_or(1 << 24));
   require("target length", room.target, decoder.targetLimit.value_or(1 << 24));
-  check(room.suppressed >= 0 && room.suppressed <= 1 << 16, ATTNRT_OUT_OF_RANGE, "suppressed is ", room.suppressed);
-  check((room.uses & ~static_cast<uint32_t>(ATTNRT_USE_ALL)) == 0, ATTNRT_INVALID_ARGUMENT, "unknown uses ", room.uses);
+  check(room.suppressed >= 0 && room.suppressed <= 1 << 16, ATTNRT_OUT_OF_RANGE, "suppressed is ",
+        room.suppressed);
+  check((room.uses & ~static_cast<uint32_t>(ATTNRT_USE_ALL)) == 0, ATTNRT_INVALID_ARGUMENT, "unknown uses ",
+        room.uses);
   allocate();
 }
 
@@ -69,12 +74,9 @@ void Session::allocate() {
   // Two per hypothesis of the beam, and those that may turn out to be forbidden (the end token among them).
   size(Candidate) = std::min(vocabulary, 2 * int64_t(room.beam) + room.suppressed + 1);
 
-  constexpr uint32_t any = ATTNRT_USE_ALL;
-  const bool steps = room.uses & (ATTNRT_USE_DECODE | ATTNRT_USE_SAMPLE);
-  int64_t arenaBytes = owner->arenaBytes(owner->manifest().findEntry("encode"), sizes);
-  arenaBytes = std::max({arenaBytes, arenaFor("step", steps ? any : 0), arenaFor("probabilities", ATTNRT_USE_SAMPLE),
-                         arenaFor("score", ATTNRT_USE_SCORE), arenaFor("attend", ATTNRT_USE_ATTEND)});
-  arena = Memory(arenaBytes);
+  arena = Memory(std::max({owner->arenaBytes(owner->manifest().findEntry("encode"), sizes),
+                           arenaFor("step", ATTNRT_USE_DECODE), arenaFor("probabilities", ATTNRT_USE_SAMPLE),
+                           arenaFor("score", ATTNRT_USE_SCORE), arenaFor("attend", ATTNRT_USE_ATTEND)}));
   state = Memory(owner->stateBytes(sizes));
   int64_t resultCount = std::max(slots * size(Candidate), int64_t(room.batch) * room.target);
   if (room.uses & ATTNRT_USE_SAMPLE)
@@ -94,7 +96,8 @@ void Session::allocate() {
 }
 
 void Session::call(const char *entry, uint32_t use, std::vector<void *> tensors) {
-  check((room.uses & use) != 0, ATTNRT_INVALID_ARGUMENT, "the session was created without the use of '", entry, "'");
+  check((room.uses & use) != 0, ATTNRT_INVALID_ARGUMENT, "the session was created without the use of '",
+        entry, "'");
   const int index = owner->manifest().findEntry(entry);
   check(index >= 0, ATTNRT_UNSUPPORTED, "the bundle has no entry '", entry, "'");
   const int64_t needed = owner->arenaBytes(index, sizes);
@@ -124,8 +127,8 @@ void Session::checkSources(std::span<const attnrt_ids> sources) const {
     check(sources[s].count <= static_cast<size_t>(room.source), ATTNRT_OUT_OF_RANGE, "source ", s, " has ",
           sources[s].count, " tokens, the session has room for ", room.source);
     for (size_t i = 0; i < sources[s].count; ++i)
-      check(sources[s].ids[i] >= 0 && sources[s].ids[i] < vocabulary, ATTNRT_INVALID_ARGUMENT, "token ", i, " of source ",
-            s, " is ", sources[s].ids[i], ", but the vocabulary ends at ", vocabulary);
+      check(sources[s].ids[i] >= 0 && sources[s].ids[i] < vocabulary, ATTNRT_INVALID_ARGUMENT, "token ", i,
+            " of source ", s, " is ", sources[s].ids[i], ", but the vocabulary ends at ", vocabulary);
   }
 }
 
@@ -199,7 +202,8 @@ const float *Session::probabilities() {
 }
 
 int Session::placeTargets(std::span<const attnrt_ids> targets) {
-  check(targets.size() == static_cast<size_t>(size(Batch)), ATTNRT_INTERNAL, "targets and sources differ in number");
+  check(targets.size() == static_cast<size_t>(size(Batch)), ATTNRT_INTERNAL,
+        "targets and sources differ in number");
   const DecoderInfo &decoder = owner->decoder();
   size_t longest = 0;
   for (size_t t = 0; t < targets.size(); ++t) {
@@ -207,8 +211,9 @@ int Session::placeTargets(std::span<const attnrt_ids> targets) {
     check(targets[t].count < static_cast<size_t>(room.target), ATTNRT_OUT_OF_RANGE, "target ", t, " has ",
           targets[t].count, " tokens and the end token, the session has room for ", room.target);
     for (size_t i = 0; i < targets[t].count; ++i)
-      check(targets[t].ids[i] >= 0 && targets[t].ids[i] < decoder.targetVocabulary, ATTNRT_INVALID_ARGUMENT, "token ", i,
-            " of target ", t, " is ", targets[t].ids[i], ", but the vocabulary ends at ", decoder.targetVocabulary);
+      check(targets[t].ids[i] >= 0 && targets[t].ids[i] < decoder.targetVocabulary, ATTNRT_INVALID_ARGUMENT,
+            "token ", i, " of target ", t, " is ", targets[t].ids[i], ", but the vocabulary ends at ",
+            decoder.targetVocabulary);
   }
   const int32_t pad = decoder.tokens.pad.value_or(decoder.tokens.end);
   for (size_t t = 0; t < targets.size(); ++t) {

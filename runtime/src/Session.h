@@ -1,7 +1,8 @@
 //===- Session.h - one model's entries and the memory they work in -----------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls a bundle's entries within a fixed capacity. All lengths and ids are checked before an entry sees them.
+// Calls a bundle's entries within a fixed capacity. All lengths and ids are checked before an entry sees
+// them.
 
 #ifndef ATTNRT_SRC_SESSION_H
 #define ATTNRT_SRC_SESSION_H
@@ -26,7 +27,8 @@ public:
   const std::string &firstError() const { return message; }
 
 private:
-  static int runLoop(attnrt_kernel_context *context, attnrt_task task, int begin, int count, uint8_t *closure);
+  static int runLoop(attnrt_kernel_context *context, attnrt_task task, int begin, int count,
+                     uint8_t *closure);
   static void keepError(attnrt_kernel_context *context, const char *text);
 
   Executor &executor;
@@ -36,9 +38,9 @@ private:
 
 /// A hypothesis of the next step.
 struct StepRow {
-  int parent;   // its row in this step
+  int parent; // its row in this step
   int sentence;
-  int32_t id;   // its newest token
+  int32_t id; // its newest token
 };
 
 class Session {
@@ -51,8 +53,8 @@ public:
   size_t arenaBytes() const { return arena.size(); }
   size_t stateBytes() const { return state.size(); }
 
-  /// Begins a request: computes what depends on the sources alone. `slots` hypotheses and `positions` tokens of each
-  /// will follow at most.
+  /// Begins a request: computes what depends on the sources alone. `slots` hypotheses and `positions` tokens
+  /// of each will follow at most.
   void encode(std::span<const attnrt_ids> sources, int slots, int positions);
 
   /// Begins decoding: one row per sentence, at the start token.
@@ -69,7 +71,8 @@ public:
   /// Computes the log-probabilities of each row's next token (row x vocabulary).
   const float *probabilities();
 
-  /// The log-probabilities of each target's tokens, then of the end token: one list per sentence of the request.
+  /// The log-probabilities of each target's tokens, then of the end token: one list per sentence of the
+  /// request.
   std::vector<std::vector<float>> score(std::span<const attnrt_ids> targets);
 
   /// (target.count + 1) x source length of the request's only sentence.
@@ -107,11 +110,11 @@ private:
   std::vector<int> places;    // of each Size in `sizes`
   std::vector<int64_t> sizes; // of the request, in the manifest's order
   Memory arena, state, results;
-  std::vector<int32_t> sourceIds, sourceLengths;                   // batch x source, batch
-  std::vector<int32_t> ids, positions, sentences;                  // row
-  std::vector<int32_t> ancestors, nextAncestors;                   // row x capacity
-  std::vector<int32_t> candidateIds;                               // row x candidate
-  std::vector<int32_t> targetIds, labels;                          // batch x target
+  std::vector<int32_t> sourceIds, sourceLengths;  // batch x source, batch
+  std::vector<int32_t> ids, positions, sentences; // row
+  std::vector<int32_t> ancestors, nextAncestors;  // row x capacity
+  std::vector<int32_t> candidateIds;              // row x candidate
+  std::vector<int32_t> targetIds, labels;         // batch x target
   int rows = 0;
 };
 

@@ -155,7 +155,8 @@ void ThreadPool::work() {
     lock.lock();
     if (!sawWork)
       hasWork.wait(lock, [&] {
-        return ends || std::any_of(jobs.begin(), jobs.end(), [](Job *j) { return !j->progress->isExhausted(); });
+        return ends ||
+               std::any_of(jobs.begin(), jobs.end(), [](Job *j) { return !j->progress->isExhausted(); });
       });
   }
 }

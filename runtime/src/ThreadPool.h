@@ -1,8 +1,8 @@
 //===- ThreadPool.h - threads that share the loops of kernels ----------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns parallel loops of kernels into work for a few threads. Loops inside loops run on the thread they are on:
-// kernels split their outermost loop evenly, and nothing can then wait for a thread that waits itself.
+// Turns parallel loops of kernels into work for a few threads. Loops inside loops run on the thread they are
+// on: kernels split their outermost loop evenly, and nothing can then wait for a thread that waits itself.
 
 #ifndef ATTNRT_SRC_THREADPOOL_H
 #define ATTNRT_SRC_THREADPOOL_H
@@ -30,8 +30,8 @@ class Executor {
 public:
   virtual ~Executor() = default;
 
-  /// Returns when every task has returned: 0, or the first failure (of several, any). Throws nothing: the caller
-  /// is a kernel.
+  /// Returns when every task has returned: 0, or the first failure (of several, any). Throws nothing: the
+  /// caller is a kernel.
   int run(const ParallelLoop &loop) noexcept;
 
 protected:
@@ -54,8 +54,8 @@ protected:
   virtual void share(Progress &progress) = 0;
 };
 
-/// Threads of our own. Between loops they look for work for some microseconds before they sleep, because the next
-/// kernel follows soon.
+/// Threads of our own. Between loops they look for work for some microseconds before they sleep, because the
+/// next kernel follows soon.
 class ThreadPool final : public Executor {
 public:
   /// `threads` counts the caller's: 1 starts none.
@@ -76,9 +76,9 @@ private:
 
   std::mutex mutex;
   std::condition_variable hasWork, jobDone;
-  std::vector<Job *> jobs;       // open loops, guarded by `mutex`
+  std::vector<Job *> jobs;            // open loops, guarded by `mutex`
   std::atomic<unsigned> published{0}; // counts loops ever opened, to be polled without the mutex
-  std::atomic<bool> ends{false}; // written under `mutex`
+  std::atomic<bool> ends{false};      // written under `mutex`
   std::vector<std::thread> threads;
 };
 

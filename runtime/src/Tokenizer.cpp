@@ -3,6 +3,8 @@
 
 #include "Tokenizer.h"
 #include "Failure.h"
+#include "Hash.h"
+#include "MappedFile.h"
 
 #include <charconv>
 #include <sstream>
@@ -24,8 +26,8 @@ public:
       const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
       check(error == std::errc() && end == word.data() + word.size(), ATTNRT_INVALID_ARGUMENT, "'", word,
             "' is no token id");
-      check(id >= 0 && id < vocabulary.size, ATTNRT_INVALID_ARGUMENT, "token id ", id, " is out of range: the vocabulary has ",
-            vocabulary.size);
+      check(id >= 0 && id < vocabulary.size, ATTNRT_INVALID_ARGUMENT, "token id ", id,
+            " is out of range: the vocabulary has ", vocabulary.size);
       ids.push_back(id);
     }
     return ids;
@@ -48,17 +50,16 @@ private:
 
 std::unique_ptr<Tokenizer> makeTokenizer(const TokenizerInfo &info, const std::string &folder,
                                          const Vocabulary &vocabulary) {
-  const std::string path = folder + "/" + info.file;
-  switch (info.kind) {
-  case TokenizerKind::Ids:
+  if (info.kind == TokenizerKind::Ids)
     return std::make_unique<IdTokenizer>(vocabulary);
-  case TokenizerKind::SentencePiece:
-    return makeSentencePieceTokenizer(path, vocabulary);
-  case TokenizerKind::Vocabulary:
-  case TokenizerKind::Characters:
-    return makeListTokenizer(info.kind, path, vocabulary);
-  }
-  return nullptr;
+  constexpr size_t largestFile = 256u << 20;
+  const std::string path = folder + "/" + info.file;
+  const std::string content = readFile(path, largestFile);
+  check(info.hash.empty() || hash128(content) == info.hash, ATTNRT_BAD_BUNDLE, path,
+        ": does not match its hash");
+  if (info.kind == TokenizerKind::SentencePiece)
+    return makeSentencePieceTokenizer(path, content, vocabulary);
+  return makeListTokenizer(info.kind, path, content, vocabulary);
 }
 
 } // namespace attnrt

@@ -11,8 +11,8 @@
 
 namespace attnrt {
 
-/// Turns text into ids and back, one vocabulary. Immutable: any number of threads may use it. Every id it gives is
-/// in [0, size of the vocabulary).
+/// Turns text into ids and back, one vocabulary. Immutable: any number of threads may use it. Every id it
+/// gives is in [0, size of the vocabulary).
 class Tokenizer {
 public:
   virtual ~Tokenizer() = default;
@@ -34,9 +34,11 @@ struct Vocabulary {
 std::unique_ptr<Tokenizer> makeTokenizer(const TokenizerInfo &info, const std::string &folder,
                                          const Vocabulary &vocabulary);
 
-/// The kinds, for makeTokenizer().
-std::unique_ptr<Tokenizer> makeSentencePieceTokenizer(const std::string &path, const Vocabulary &vocabulary);
-std::unique_ptr<Tokenizer> makeListTokenizer(TokenizerKind kind, const std::string &path, const Vocabulary &vocabulary);
+/// The kinds, for makeTokenizer(): from the file's content; `path` is for messages.
+std::unique_ptr<Tokenizer> makeSentencePieceTokenizer(const std::string &path, const std::string &content,
+                                                      const Vocabulary &vocabulary);
+std::unique_ptr<Tokenizer> makeListTokenizer(TokenizerKind kind, const std::string &path,
+                                             const std::string &content, const Vocabulary &vocabulary);
 
 } // namespace attnrt
 

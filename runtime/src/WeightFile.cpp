@@ -13,14 +13,15 @@ WeightFile::WeightFile(const std::string &folder, const WeightsInfo &info)
     : path(folder + "/" + info.file), info(info), file(path) {
   const std::string_view content = file.content();
   uint64_t headerBytes = 0;
-  check(content.size() >= sizeof headerBytes, ATTNRT_BAD_BUNDLE, path, ": is too short for a safetensors file");
+  check(content.size() >= sizeof headerBytes, ATTNRT_BAD_BUNDLE, path,
+        ": is too short for a safetensors file");
   std::memcpy(&headerBytes, content.data(), sizeof headerBytes);
   const size_t rest = content.size() - sizeof headerBytes;
-  check(headerBytes <= rest, ATTNRT_BAD_BUNDLE, path, ": the header claims ", headerBytes, " bytes, but ", rest,
-        " are there");
+  check(headerBytes <= rest, ATTNRT_BAD_BUNDLE, path, ": the header claims ", headerBytes, " bytes, but ",
+        rest, " are there");
   dataPart = content.substr(sizeof headerBytes + headerBytes);
-  check(dataPart.size() == static_cast<uint64_t>(info.bytes), ATTNRT_BAD_BUNDLE, path, ": has ", dataPart.size(),
-        " bytes of data, but the manifest says ", info.bytes);
+  check(dataPart.size() == static_cast<uint64_t>(info.bytes), ATTNRT_BAD_BUNDLE, path, ": has ",
+        dataPart.size(), " bytes of data, but the manifest says ", info.bytes);
   check(reinterpret_cast<uintptr_t>(dataPart.data()) % 64 == 0, ATTNRT_BAD_BUNDLE, path,
         ": the data part is not aligned to 64 bytes");
   checkHeader(content.substr(sizeof headerBytes, headerBytes));
@@ -42,7 +43,8 @@ void WeightFile::checkHeader(std::string_view header) const {
     const std::vector<JsonReader> offsets = entry.at("data_offsets").elements();
     if (offsets.size() != 2 || offsets[0].integer(0, info.bytes) != tensor.offset ||
         offsets[1].integer(0, info.bytes) != tensor.offset + tensor.bytes || bytes != tensor.bytes)
-      entry.reject("shape and data_offsets must give the manifest's ", tensor.bytes, " bytes at ", tensor.offset);
+      entry.reject("shape and data_offsets must give the manifest's ", tensor.bytes, " bytes at ",
+                   tensor.offset);
   }
 }
 

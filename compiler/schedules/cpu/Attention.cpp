@@ -14,16 +14,14 @@ namespace {
 class AttentionScheduler {
 public:
   AttentionScheduler(AttentionStages &stages, const AttentionSchedule &schedule)
-      : s(stages), p(schedule), tiles(schedule.tiles) {}
+      : s(stages), p(schedule), tiles(schedule.tiles), oneQuery(tiles.queries == 1) {}
 
   void schedule() {
-    if (tiles.queries == 1)
-      scheduleStepResult();
-    else
-      scheduleResult();
+    scheduleResult();
     scheduleState();
-    if (tiles.queries == 1)
-      scheduleStepProducts();
+    scheduleScores();
+    if (oneQuery)
+      scheduleProductsByLane();
     else
       scheduleProducts();
     scheduleSoftmax();
@@ -31,8 +29,6 @@ public:
   }
 
 private:
-  int valueWidth() const { return *as_const_int(p.contextColumns) ; }
-
   /// What all stages of a task share: one block of queries, one head, one batch row, memory on the stack.
   Func &local(Func &stage, bool hasBlock) {
     stage.store_in(MemoryType::Stack);
@@ -42,9 +38,140 @@ private:
     return stage;
   }
 
+  /// Queries in the lanes, all of them unrolled.
+  void overQueries(Stage stage) {
+    if (!oneQuery)
+      stage.vectorize(s.query, p.queryLanes).unroll(s.query);
+  }
+
+  void scheduleResult() {
+    Var inBlock("inBlock"), task("task");
+    s.result.bound(s.width, 0, p.valueWidth);
+    if (oneQuery) {
+      s.result.bound(s.query, 0, 1).reorder(s.width, s.query, s.head, s.batch).parallel(s.batch);
+      level = s.head;
+    } else {
+      s.result.split(s.query, s.queryBlock, inBlock, tiles.queries, TailStrategy::GuardWithIf)
+          .reorder(s.width, inBlock, s.queryBlock, s.head, s.batch)
+          .fuse(s.queryBlock, s.head, task)
+          .fuse(task, s.batch, task)
+          .parallel(task);
+      level = task;
+    }
+    s.result.vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
+    local(s.inverse, false).compute_at(s.result, level).bound(s.query, 0, tiles.queries);
+    overQueries(s.inverse);
+    local(s.turned, false).compute_at(s.result, level).bound(s.query, 0, tiles.queries).bound(s.width, 0, p.width);
+    if (oneQuery)
+      s.turned.vectorize(s.width, tiles.lanes);
+    else
+      s.turned.reorder(s.query, s.width).vectorize(s.query, p.queryLanes).unroll(s.query);
+  }
+
+  void scheduleState() {
+    local(s.state, false).compute_at(s.result, level);
+    s.state.bound(s.width, 0, p.valueWidth + tiles.lanes).bound(s.query, 0, tiles.queries);
+    s.state.vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
+    s.state.update()
+        .reorder(s.width, s.query, s.blocks.x)
+        .vectorize(s.width, tiles.lanes)
+        .unroll(s.width)
+        .never_partition_all();
+  }
+
+  void scheduleScores() {
+    local(s.scores, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries).bound(s.key, 0, tiles.keys);
+    Stage update = s.scores.update();
+    update.reorder(s.query, s.tiledKeys.x, s.tiledKeys.y).never_partition_all();
+    overQueries(update);
+    if (oneQuery)
+      update.vectorize(s.tiledKeys.x, tiles.keyTile);
+    else
+      update.unroll(s.tiledKeys.x);
+    local(s.products, true).compute_at(s.scores, s.tiledKeys.y);
+    s.products.bound_extent(s.tile, 1).bound(s.query, 0, tiles.queries).bound(s.keyInTile, 0, tiles.keyTile);
+    s.products.unroll(s.keyInTile);
+  }
+
+  void scheduleProducts() {
+    overQueries(s.products);
+    Stage update = s.products.update();
+    update.reorder(s.query, s.keyInTile, s.inner.x).unroll(s.keyInTile);
+    overQueries(update);
+    if (p.width % 2 == 0)
+      update.unroll(s.inner.x, 2);
+  }
+
+  void scheduleProductsByLane() {
+    Stage update = s.products.update();
+    update.reorder(s.acrossLanes.x, s.keyInTile).unroll(s.keyInTile);
+    if (tiles.lanes > 1)
+      update.atomic().vectorize(s.acrossLanes.x);
+    local(s.partials, true).compute_at(s.scores, s.tiledKeys.y);
+    s.partials.bound_extent(s.tile, 1).bound(s.lane, 0, tiles.lanes).bound(s.keyInTile, 0, tiles.keyTile);
+    s.partials.vectorize(s.lane).unroll(s.keyInTile);
+    s.partials.update().reorder(s.lane, s.inner.x, s.keyInTile).vectorize(s.lane).unroll(s.inner.x).unroll(s.keyInTile);
+  }
+
+  /// A reduction over the keys of a block: RVars 0 and 1 are the key in its tile and the tile.
+  void overKeys(Func &stage, int unrolled) {
+    std::vector<RVar> keys = stage.rvars(0);
+    Stage update = stage.update();
+    update.reorder(s.query, keys[0], keys[1]).unroll(keys[0], unrolled).never_partition_all();
+    overQueries(update);
+  }
+
+  void scheduleSoftmax() {
+    for (Func *stage : {&s.blockMaximum, &s.maximum}) {
+      stage->store_in(MemoryType::Stack).compute_at(s.state, s.blocks.x).store_at(s.result, level);
+      stage->bound_extent(s.queryBlock, 1).bound_extent(s.head, 1).bound_extent(s.batch, 1);
+      stage->bound(s.query, 0, tiles.queries).bound_storage(s.block, MaxKeyBlocks);
+      overQueries(*stage);
+    }
+    s.maximum.update().reorder(s.query, s.earlier.x);
+    overQueries(s.maximum.update());
+    overKeys(s.blockMaximum, 4);
+    for (Func *stage : {&s.weights, &s.blockSum, &s.decay}) {
+      local(*stage, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries);
+      overQueries(*stage);
+    }
+    s.weights.bound(s.key, 0, tiles.keys);
+    if (oneQuery)
+      s.weights.update().vectorize(s.weights.rvars(0)[0]).never_partition_all();
+    else
+      overKeys(s.weights, 2);
+    overKeys(s.blockSum, 4);
+  }
+
+  // Tiles of sums in registers, written once per block of keys.
+  void scheduleContext() {
+    Func written = s.blockContext.in(s.state);
+    Var columns("columns"), rows("rows");
+    local(written, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries).bound(s.width, 0, p.valueWidth);
+    written.split(s.width, columns, s.width, p.contextColumns, TailStrategy::RoundUp)
+        .split(s.query, rows, s.query, p.contextRows, TailStrategy::RoundUp)
+        .reorder(s.width, s.query, columns, rows)
+        .vectorize(s.width, tiles.lanes)
+        .unroll(s.width)
+        .unroll(s.query);
+    local(s.blockContext, true).compute_at(written, columns);
+    s.blockContext.bound_extent(s.width, p.contextColumns).bound_extent(s.query, p.contextRows);
+    s.blockContext.vectorize(s.width, tiles.lanes).unroll(s.width).unroll(s.query);
+    std::vector<RVar> keys = s.blockContext.rvars(0);
+    s.blockContext.update()
+        .reorder(s.width, s.query, keys[0], keys[1])
+        .vectorize(s.width, tiles.lanes)
+        .unroll(s.width)
+        .unroll(s.query)
+        .unroll(keys[0], 4)
+        .never_partition_all();
+  }
+
   AttentionStages &s;
   const AttentionSchedule &p;
   const AttentionTiles &tiles;
+  const bool oneQuery;
+  Var level;
 };
 } // namespace
 

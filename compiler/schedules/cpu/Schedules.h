@@ -8,6 +8,7 @@
 #define ATTNC_SCHEDULES_CPU_SCHEDULES_H
 
 #include "compiler/kernels/RowNorm.h"
+#include "compiler/kernels/Vocabulary.h"
 #include "compiler/schedules/ChooseSchedule.h"
 
 namespace attnc {
@@ -19,12 +20,21 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Halide::Func consu
 
 void scheduleAttention(AttentionStages &stages, const AttentionSchedule &schedule);
 
-/// Rows of `result` (vars[0] the width of extent `width`, vars[1...] rows) with the stages of their norms; `staged`
-/// are rows that norms read and that are kept on the stack.
-void scheduleRows(Halide::Func result, const std::vector<Halide::Var> &vars, int lanes, int rowsPerTask);
+/// Rows in memory (vars[0] in the lanes, vars[1] in groups that run in parallel).
+void scheduleRows(Halide::Func result, const std::vector<Halide::Var> &vars, int lanes);
 
-/// The sums of a norm, per row of `consumer`.
+/// Stages of a norm, computed per row (`vars[1]`) of `consumer`.
 void scheduleRowNorm(RowNormStages &stages, int lanes, Halide::Func consumer, Halide::Var row);
+
+/// Panels of a vocabulary, written to scratch.
+void scheduleVocabulary(VocabularyStages &stages, const MatmulSchedule &schedule);
+
+/// The sum over panels, computed per row of `consumer`.
+void scheduleLogSum(LogSumStages &stages, int lanes, Halide::Func consumer, Halide::Var row);
+
+void scheduleTop(TopStages &stages, VocabularyStages &vocabulary, int lanes);
+
+void scheduleRowLogSum(RowLogSumStages &stages, int lanes, Halide::Func consumer, Halide::Var row);
 
 } // namespace attnc
 

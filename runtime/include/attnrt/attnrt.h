@@ -1,9 +1,10 @@
 /* attnrt.h - the C interface of the runtime: load a bundle, open sessions, decode and score.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Every function that can fail returns a status; the message of this thread's last failure is attnrt_last_error().
- * Nothing aborts the process and no exception leaves the library. Options structs start with their size: fill them
- * with their init function, then change what you need. docs/runtime.md shows all of it by example. */
+ * Every function that can fail returns a status; the message of this thread's last failure is
+ * attnrt_last_error(). Nothing aborts the process and no exception leaves the library. Options structs start
+ * with their size: fill them with their init function, then change what you need. docs/runtime.md shows all
+ * of it by example. */
 #ifndef ATTNRT_ATTNRT_H
 #define ATTNRT_ATTNRT_H
 
@@ -33,7 +34,8 @@ typedef enum attnrt_status {
 /* The message of the last failure on this thread, or "". Valid until this thread's next call. */
 const char *attnrt_last_error(void);
 
-/* ---- Models ------------------------------------------------------------------------------------------------ */
+/* ---- Models
+ * ------------------------------------------------------------------------------------------------ */
 
 /* A loaded bundle. Immutable: any number of threads may use it at once. */
 typedef struct attnrt_model attnrt_model;
@@ -46,9 +48,9 @@ typedef struct attnrt_model_options {
 
 void attnrt_model_options_init(attnrt_model_options *options);
 
-/* Loads a bundle's folder and the shared library in it, which must be trusted: it is code. The other files need
- * not be. `options` may be null. On success `*out` is yours: free it with attnrt_model_destroy(). On failure it is
- * null. Any thread may call this. */
+/* Loads a bundle's folder and the shared library in it, which must be trusted: it is code. The other files
+ * need not be. `options` may be null. On success `*out` is yours: free it with attnrt_model_destroy(). On
+ * failure it is null. Any thread may call this. */
 attnrt_status attnrt_model_load(const char *folder, const attnrt_model_options *options, attnrt_model **out);
 
 /* As attnrt_model_load(), for a bundle whose code is linked into the program: `folder` gives the data only.
@@ -67,13 +69,16 @@ const char *attnrt_model_manifest(const attnrt_model *model); /* manifest.json a
 /* Compares the weights to their hashes and repeats the decodings recorded in the manifest's `golden`. */
 attnrt_status attnrt_model_self_check(const attnrt_model *model);
 
-/* Writes the JSON text of `golden` for this model: what it decodes now. For compilers; see attnrt_text below. */
-attnrt_status attnrt_model_record_golden(const attnrt_model *model, size_t capacity, char *text, size_t *size);
+/* Writes the JSON text of `golden` for this model: what it decodes now. For compilers; see attnrt_text below.
+ */
+attnrt_status attnrt_model_record_golden(const attnrt_model *model, size_t capacity, char *text,
+                                         size_t *size);
 
 /* Writes the 32 digits of a manifest's hash as bundle.h's `manifest_hash` has it. */
 attnrt_status attnrt_manifest_hash(size_t size, const char *manifest, char hash[33]);
 
-/* ---- Tokens ------------------------------------------------------------------------------------------------ */
+/* ---- Tokens
+ * ------------------------------------------------------------------------------------------------ */
 
 typedef enum attnrt_side { ATTNRT_SOURCE = 0, ATTNRT_TARGET = 1 } attnrt_side;
 
@@ -89,16 +94,17 @@ typedef struct attnrt_ids {
 attnrt_status attnrt_tokenize(const attnrt_model *model, attnrt_side side, size_t text_size, const char *text,
                               size_t capacity, int32_t *ids, size_t *count);
 
-/* Joins token ids to text. Writes at most `capacity` bytes, the last of them a NUL, and sets `*size` to the text's
- * length without the NUL: call again with more room if it is `capacity` or more. */
+/* Joins token ids to text. Writes at most `capacity` bytes, the last of them a NUL, and sets `*size` to the
+ * text's length without the NUL: call again with more room if it is `capacity` or more. */
 attnrt_status attnrt_detokenize(const attnrt_model *model, attnrt_side side, size_t count, const int32_t *ids,
                                 size_t capacity, char *text, size_t *size);
 
 /* One token as the vocabulary writes it, as attnrt_detokenize() gives texts. */
-attnrt_status attnrt_token_text(const attnrt_model *model, attnrt_side side, int32_t id, size_t capacity, char *text,
-                                size_t *size);
+attnrt_status attnrt_token_text(const attnrt_model *model, attnrt_side side, int32_t id, size_t capacity,
+                                char *text, size_t *size);
 
-/* ---- Threads ----------------------------------------------------------------------------------------------- */
+/* ---- Threads
+ * ----------------------------------------------------------------------------------------------- */
 
 /* Threads that share the work of kernels. May serve many sessions at once; must outlive them. */
 typedef struct attnrt_pool attnrt_pool;
@@ -106,18 +112,19 @@ typedef struct attnrt_pool attnrt_pool;
 /* `threads` counts the caller's own: 1 makes none, 0 means one per core. */
 attnrt_status attnrt_pool_create(int32_t threads, attnrt_pool **out);
 
-/* Uses the threads of the host program instead. `run` must call work(closure, i) once for each i in [0, count), on
- * any threads, and return when all of them have returned. */
+/* Uses the threads of the host program instead. `run` must call work(closure, i) once for each i in [0,
+ * count), on any threads, and return when all of them have returned. */
 typedef void (*attnrt_host_work)(void *closure, int32_t index);
 typedef void (*attnrt_host_run)(void *user, int32_t count, attnrt_host_work work, void *closure);
 attnrt_status attnrt_pool_create_on_host(attnrt_host_run run, void *user, attnrt_pool **out);
 
 void attnrt_pool_destroy(attnrt_pool *pool);
 
-/* ---- Sessions ---------------------------------------------------------------------------------------------- */
+/* ---- Sessions
+ * ---------------------------------------------------------------------------------------------- */
 
-/* The memory to serve one call at a time. A second call at the same moment returns ATTNRT_BUSY; for more at once,
- * open more sessions. */
+/* The memory to serve one call at a time. A second call at the same moment returns ATTNRT_BUSY; for more at
+ * once, open more sessions. */
 typedef struct attnrt_session attnrt_session;
 
 typedef enum attnrt_use {
@@ -152,17 +159,23 @@ void attnrt_session_destroy(attnrt_session *session);
 size_t attnrt_session_arena_bytes(const attnrt_session *session);
 size_t attnrt_session_state_bytes(const attnrt_session *session);
 
-/* ---- Decoding ---------------------------------------------------------------------------------------------- */
+/* ---- Decoding
+ * ---------------------------------------------------------------------------------------------- */
 
-/* A request to stop, given from another thread. May be shared by many decodes, before, while and after they run. */
+/* A request to stop, given from another thread. May be shared by many decodes, before, while and after they
+ * run. */
 typedef struct attnrt_cancel attnrt_cancel;
 attnrt_status attnrt_cancel_create(attnrt_cancel **out);
 void attnrt_cancel_trigger(attnrt_cancel *cancel); /* any thread; stays triggered */
 void attnrt_cancel_destroy(attnrt_cancel *cancel);
 
-/* When a beam search ends: as soon as `beam` hypotheses have ended; when no running one can still beat the worst
- * of them at its present length; or at any length up to the maximum. */
-typedef enum attnrt_stopping { ATTNRT_STOP_EARLY = 0, ATTNRT_STOP_LATER = 1, ATTNRT_STOP_NEVER_EARLY = 2 } attnrt_stopping;
+/* When a beam search ends: as soon as `beam` hypotheses have ended; when no running one can still beat the
+ * worst of them at its present length; or at any length up to the maximum. */
+typedef enum attnrt_stopping {
+  ATTNRT_STOP_EARLY = 0,
+  ATTNRT_STOP_LATER = 1,
+  ATTNRT_STOP_NEVER_EARLY = 2
+} attnrt_stopping;
 
 /* Returns 0 to go on; anything else ends the decode with ATTNRT_CANCELLED. */
 typedef int (*attnrt_token_callback)(void *user, size_t sentence, size_t rank, int32_t id);
@@ -180,7 +193,8 @@ typedef struct attnrt_decode_options {
   int32_t top_k; /* 0: all */
   float top_p;   /* 1: all */
   uint64_t seed;
-  uint64_t first_sentence;    /* sentence i draws as number first_sentence + i: batching does not change samples */
+  uint64_t
+      first_sentence; /* sentence i draws as number first_sentence + i: batching does not change samples */
   const attnrt_ids *prefixes; /* one per sentence, which its output begins with; or null */
   size_t suppressed_count;
   const int32_t *suppressed; /* tokens that are never chosen */
@@ -203,27 +217,29 @@ typedef struct attnrt_hypothesis {
   int32_t ended;                  /* 0: cut off at the maximum length */
 } attnrt_hypothesis;
 
-/* Decodes `count` sources. Log-probabilities are the model's own: what is suppressed or not sampled does not make
- * the rest more probable. With `on_token`, greedy search and sampling report each token when it is chosen, beam
- * search reports its n-best lists when a sentence is done. `options` may be null. On success `*out` is yours: free
- * it with attnrt_result_destroy(). */
+/* Decodes `count` sources. Log-probabilities are the model's own: what is suppressed or not sampled does not
+ * make the rest more probable. With `on_token`, greedy search and sampling report each token when it is
+ * chosen, beam search reports its n-best lists when a sentence is done. `options` may be null. On success
+ * `*out` is yours: free it with attnrt_result_destroy(). */
 attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_ids *sources,
                             const attnrt_decode_options *options, attnrt_result **out);
 
 /* How many hypotheses sentence `sentence` has, best first: n_best, or fewer where there are no more. */
 size_t attnrt_result_count(const attnrt_result *result, size_t sentence);
-attnrt_status attnrt_result_get(const attnrt_result *result, size_t sentence, size_t rank, attnrt_hypothesis *out);
+attnrt_status attnrt_result_get(const attnrt_result *result, size_t sentence, size_t rank,
+                                attnrt_hypothesis *out);
 void attnrt_result_destroy(attnrt_result *result);
 
-/* ---- Scoring and attention --------------------------------------------------------------------------------- */
+/* ---- Scoring and attention
+ * --------------------------------------------------------------------------------- */
 
 /* The log-probability of each token of given targets, then of the end token after it.
  * `log_probabilities` takes targets[0].count + 1 values, then targets[1].count + 1, and so on. */
-attnrt_status attnrt_score(attnrt_session *session, size_t count, const attnrt_ids *sources, const attnrt_ids *targets,
-                           float *log_probabilities);
+attnrt_status attnrt_score(attnrt_session *session, size_t count, const attnrt_ids *sources,
+                           const attnrt_ids *targets, float *log_probabilities);
 
-/* The cross-attention (last layer, mean of the heads) with which each token of `target`, then the end token, is
- * predicted: (target.count + 1) x source.count values. */
+/* The cross-attention (last layer, mean of the heads) with which each token of `target`, then the end token,
+ * is predicted: (target.count + 1) x source.count values. */
 attnrt_status attnrt_attend(attnrt_session *session, attnrt_ids source, attnrt_ids target, float *attention);
 
 #ifdef __cplusplus

@@ -1,0 +1,157 @@
+//===- Bench.cpp - attnc bench: how fast a bundle decodes ---------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decodes made-up sources to outputs of exactly the wanted length (the end token is suppressed) and times
+// whole requests, encoder included.
+
+#include "compiler/driver/Commands.h"
+#include "compiler/driver/SentenceLines.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <random>
+
+namespace attnc {
+namespace {
+
+struct BenchOptions {
+  BundleOptions bundle;
+  int batch = 1, sourceLength = 32, targetLength = 32, beam = 1;
+  bool profile = false, json = false;
+};
+
+struct Times {
+  double minimum = 0, median = 0; // milliseconds
+};
+
+class Bench {
+public:
+  explicit Bench(const BenchOptions &options)
+      : options(options), model(loadBundle(options.bundle)),
+        manifest(nlohmann::json::parse(model.manifest())), sources(makeSources()),
+        session(model, makeCapacity()) {}
+
+  void run();
+
+private:
+  std::vector<Ids> makeSources() const;
+  attnrt_session_options makeCapacity() const;
+  void decodeOnce(int length);
+  Times measure(int length);
+
+  const BenchOptions &options;
+  Model model;
+  nlohmann::json manifest;
+  std::vector<Ids> sources;
+  Session session;
+};
+
+std::vector<Ids> Bench::makeSources() const {
+  const int32_t vocabulary = manifest["vocabulary"]["source"];
+  std::mt19937 random(1); // the same sources on each run
+  std::uniform_int_distribution<int32_t> anyId(0, vocabulary - 1);
+  std::vector<Ids> all(options.batch, Ids(options.sourceLength));
+  for (Ids &ids : all)
+    for (int32_t &id : ids)
+      id = anyId(random);
+  return all;
+}
+
+attnrt_session_options Bench::makeCapacity() const {
+  attnrt_session_options capacity = model.sessionOptions();
+  capacity.batch = options.batch;
+  capacity.beam = options.beam;
+  capacity.source = options.sourceLength;
+  capacity.target = options.targetLength;
+  capacity.suppressed = 0;
+  capacity.uses = ATTNRT_USE_DECODE;
+  capacity.threads = options.bundle.threads;
+  return capacity;
+}
+
+void Bench::decodeOnce(int length) {
+  attnrt_decode_options decoding = model.decodeOptions();
+  decoding.beam = options.beam;
+  decoding.n_best = 1;
+  decoding.min_length = decoding.max_length = length;
+  const auto results = session.decode(sources, decoding);
+  for (const auto &nBest : results)
+    if (nBest.empty() || nBest.front().ids.size() != static_cast<size_t>(length))
+      throw std::runtime_error("an output has not the wanted length: the model gives no other tokens");
+}
+
+/// One run to warm up, then at least five and at least a second.
+Times Bench::measure(int length) {
+  using Clock = std::chrono::steady_clock;
+  decodeOnce(length);
+  std::vector<double> times;
+  const auto begin = Clock::now();
+  while (times.size() < 5 || Clock::now() - begin < std::chrono::seconds(1)) {
+    const auto start = Clock::now();
+    decodeOnce(length);
+    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  }
+  std::sort(times.begin(), times.end());
+  return {times.front(), times[times.size() / 2]};
+}
+
+void Bench::run() {
+  const Times times = measure(options.targetLength);
+  const double tokens = double(options.batch) * options.targetLength;
+  nlohmann::ordered_json report = {{"variant", model.variant()},
+                                   {"batch", options.batch},
+                                   {"beam", options.beam},
+                                   {"source_length", options.sourceLength},
+                                   {"target_length", options.targetLength},
+                                   {"threads", options.bundle.threads},
+                                   {"tokens_per_second", tokens / times.median * 1000},
+                                   {"ms_minimum", times.minimum},
+                                   {"ms_median", times.median},
+                                   {"arena_bytes", session.arenaBytes()},
+                                   {"state_bytes", session.stateBytes()},
+                                   {"weight_bytes", manifest["weights"]["bytes"]}};
+  if (options.profile && options.targetLength > 1) {
+    const Times first = measure(1);
+    report["ms_encode_and_first_step"] = first.median;
+    report["ms_each_further_step"] = (times.median - first.median) / (options.targetLength - 1);
+  }
+  if (options.json) {
+    std::cout << report.dump() << '\n';
+    return;
+  }
+  for (const auto &[name, value] : report.items())
+    std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+}
+
+} // namespace
+} // namespace attnc
+
+void addBenchCommand(CLI::App &app, int &exitCode) {
+  auto options = std::make_shared<attnc::BenchOptions>();
+  CLI::App *command =
+      app.add_subcommand("bench", "Time decoding: tokens/s and ms (minimum and median) of whole requests");
+  command->add_option("bundle", options->bundle.folder, "Folder written by 'attnc compile'")->required();
+  const auto length = CLI::Range(1, 1 << 20);
+  command->add_option("--batch", options->batch, "Sentences at once")->required()->check(length);
+  command->add_option("--source-length", options->sourceLength, "Tokens of each source")
+      ->required()
+      ->check(length);
+  command->add_option("--target-length", options->targetLength, "Tokens of each output, exactly")
+      ->required()
+      ->check(length);
+  command->add_option("--beam", options->beam, "Hypotheses per sentence")->check(CLI::Range(1, 1024));
+  command->add_option("--threads", options->bundle.threads, "Threads; 0: one per core")
+      ->check(CLI::Range(0, 1024));
+  command->add_option("--variant", options->bundle.variant,
+                      "Kernels to use; the best this machine can run if not given");
+  command->add_flag("--profile", options->profile, "Also the time before and of each further step");
+  command->add_flag("--json", options->json, "Print one object");
+  command->callback(
+      [options, &exitCode] { exitCode = attnc::runCommand([&] { attnc::Bench(*options).run(); }); });
+}

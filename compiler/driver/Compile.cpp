@@ -1,0 +1,138 @@
+//===- Compile.cpp - attnc compile -----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A spec to a bundle, or to the text of a phase.
+
+#include "compiler/driver/Commands.h"
+#include "compiler/driver/Failure.h"
+#include "compiler/driver/Frontend.h"
+#include "compiler/driver/PrintSpec.h"
+#include "compiler/emit/ConstantWeights.h"
+#include "compiler/emit/GoldenVectors.h"
+#include "compiler/emit/LowerEntries.h"
+#include "compiler/emit/WriteBundle.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
+
+using namespace attnc;
+
+namespace {
+
+struct Options {
+  std::string spec, bundle, targets, dtype = "f32", weights, schedules, phase;
+};
+
+/// Prints the module as it is after `phase`.
+int emitPhase(const Options &options) {
+  Frontend frontend;
+  if (options.phase == "spec") {
+    if (!frontend.read(options.spec, {options.weights}))
+      return 1;
+    printSpec(frontend.spec(), std::cout);
+    return 0;
+  }
+  bool isLowered = options.phase == "llvm";
+  attn::Phase phase = isLowered ? attn::Phase::Planned : *attn::parsePhase(options.phase);
+  if (!frontend.load(options.spec, {options.weights}) || !frontend.run(phase))
+    return 1;
+  mlir::OwningOpRef<mlir::ModuleOp> lowered;
+  if (isLowered && !(lowered = lowerEntries(frontend.module(), "bundle")))
+    return fail("the entries cannot be lowered");
+  (isLowered ? *lowered : frontend.module()).print(llvm::outs());
+  return 0;
+}
+
+llvm::Expected<TensorReader> openWeights(const WeightSource &source, std::set<std::string> scales) {
+  switch (source.kind) {
+  case WeightSourceKind::File:
+    return readTensorsFromFile(source.file);
+  case WeightSourceKind::Random:
+    return drawTensors(source.seed, std::move(scales));
+  case WeightSourceKind::None:
+    break;
+  }
+  return [](const std::string &name, const std::vector<int64_t> &) -> llvm::Expected<std::vector<float>> {
+    return llvm::createStringError("weight '" + name + "' is needed, but the spec names no weights");
+  };
+}
+
+/// One line that is written over again and again, on a terminal only.
+void showProgress(const KernelObject &kernel, size_t number, size_t total) {
+  if (!isatty(STDERR_FILENO))
+    return;
+  std::cerr << "\r\x1b[Kcompiling kernel " << number << " of " << total << " (" << kernel.kernel << ", "
+            << kernel.variant << ")" << std::flush;
+}
+
+void clearProgress() {
+  if (isatty(STDERR_FILENO))
+    std::cerr << "\r\x1b[K" << std::flush;
+}
+
+int compile(const Options &options) {
+  if (options.dtype != "f32")
+    return fail("--dtype " + options.dtype + " is not built yet: this version computes in f32");
+  if (!options.schedules.empty())
+    return fail("--schedules is not built yet: this version uses the schedules it was built with");
+  if (!options.phase.empty())
+    return emitPhase(options);
+  llvm::Expected<std::vector<CpuVariant>> variants = parseTargets(options.targets);
+  if (!variants)
+    return fail(variants.takeError());
+  Frontend frontend;
+  if (!frontend.load(options.spec, {options.weights}))
+    return 1;
+  std::set<std::string> scales = scalingTensors(frontend.module());
+  if (!frontend.run(attn::Phase::Planned))
+    return 1;
+  const Spec &spec = frontend.spec();
+  llvm::Expected<TensorReader> weights = openWeights(spec.weights, std::move(scales));
+  if (!weights)
+    return fail(weights.takeError());
+  llvm::Expected<BundleFolder> folder = BundleFolder::create(options.bundle);
+  if (!folder)
+    return fail(folder.takeError());
+  std::string name = spec.name->empty() ? llvm::sys::path::filename(llvm::StringRef(options.bundle).rtrim('/')).str()
+                                        : *spec.name;
+  static int address; // anything inside this program tells where it is
+  BundleJob job{spec, frontend.module(), bundleName(name), std::move(*variants), std::move(*weights),
+                llvm::sys::fs::getMainExecutable("attnc", &address), showProgress};
+  llvm::Error error = writeBundle(job, *folder);
+  clearProgress();
+  if (error)
+    return fail(std::move(error));
+  if (llvm::Error golden = recordGolden(*folder))
+    return fail(std::move(golden));
+  if (llvm::Error commit = folder->commit())
+    return fail(std::move(commit));
+  return 0;
+}
+
+} // namespace
+
+void addCompileCommand(CLI::App &app, int &exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App *command = app.add_subcommand("compile", "Compiles a spec to a bundle");
+  command->add_option("SPEC", options->spec, "The model's YAML file")->required()->check(CLI::ExistingFile);
+  CLI::Option *bundle = command->add_option("-o,--output", options->bundle, "The bundle to write: a folder");
+  command->add_option("--target", options->targets,
+                      "CPUs to compile for, separated by commas: x86-64, avx2, avx512, host (this machine's best), or "
+                      "Halide targets such as x86-64-linux-avx2-fma; default: x86-64,avx2,avx512");
+  command->add_option("--dtype", options->dtype, "Type of weights and activations")
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
+      ->capture_default_str();
+  command->add_option("--weights", options->weights,
+                      "Instead of the spec's weights: a safetensors file, a folder that holds model.safetensors, or "
+                      "random:SEED");
+  command->add_option("--schedules", options->schedules, "Tuned schedules")->type_name("FILE");
+  CLI::Option *phase = command->add_option("--emit", options->phase, "Prints a phase instead of writing a bundle");
+  phase->check(CLI::IsMember({"spec", "attn", "stepped", "fused", "outlined", "planned", "llvm"}));
+  command->callback([=, &exitCode] {
+    if (bundle->empty() && phase->empty())
+      throw CLI::RequiredError("-o");
+    exitCode = compile(*options);
+  });
+}

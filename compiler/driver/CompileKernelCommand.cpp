@@ -1,0 +1,51 @@
+//===- CompileKernelCommand.cpp - attnc compile-kernel ---------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiles one kernel: what `attnc compile` starts for each. Not shown in the help.
+
+#include "compiler/driver/Commands.h"
+#include "compiler/emit/CompileKernel.h"
+#include "dialect/IR/Attn.h"
+
+#include "mlir/Parser/Parser.h"
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+namespace {
+
+struct Options {
+  std::string file, target, symbol, object;
+};
+
+int compileKernelFile(const Options &options) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(options.file, &context);
+  if (!module)
+    return 1;
+  auto kernels = module->getOps<attn::KernelOp>();
+  if (std::distance(kernels.begin(), kernels.end()) != 1) {
+    std::cerr << options.file << ": error: holds no kernel, or several\n";
+    return 1;
+  }
+  if (std::optional<std::string> error =
+          attnc::compileKernel(*kernels.begin(), options.target, options.symbol, options.object)) {
+    std::cerr << *error << "\n";
+    return 1;
+  }
+  return 0;
+}
+
+} // namespace
+
+void addCompileKernelCommand(CLI::App &app, int &exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App *command = app.add_subcommand("compile-kernel", "Compiles one kernel");
+  command->group(""); // hidden
+  command->add_option("FILE", options->file)->required();
+  command->add_option("--target", options->target)->required();
+  command->add_option("--symbol", options->symbol)->required();
+  command->add_option("-o", options->object)->required();
+  command->callback([options, &exitCode] { exitCode = compileKernelFile(*options); });
+}

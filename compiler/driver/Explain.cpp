@@ -1,0 +1,75 @@
+//===- Explain.cpp - attnc explain -----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Prints what the passes fused, what they did not and why, in the order of the spec's lines.
+
+#include "compiler/driver/Commands.h"
+#include "compiler/driver/Frontend.h"
+
+#include "mlir/IR/Location.h"
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+#include <map>
+
+using namespace attnc;
+
+namespace {
+
+/// Layers of one block come from one line of the spec, and entries from one decoder: equal remarks are counted.
+class Remarks {
+public:
+  void add(mlir::Location where, const std::string &text) {
+    std::tuple<unsigned, unsigned, std::string> key{0, 0, text};
+    if (auto place = where->findInstanceOf<mlir::FileLineColLoc>())
+      key = {place.getLine(), place.getColumn(), text};
+    ++counts[key];
+  }
+
+  void print(const std::string &file) const {
+    for (const auto &[key, count] : counts) {
+      const auto &[line, column, text] = key;
+      std::cout << file;
+      if (line != 0)
+        std::cout << ":" << line << ":" << column;
+      std::cout << ": " << text;
+      if (count > 1)
+        std::cout << " (" << count << " times)";
+      std::cout << "\n";
+    }
+  }
+
+private:
+  std::map<std::tuple<unsigned, unsigned, std::string>, int> counts;
+};
+
+void printKernels(mlir::ModuleOp module) {
+  std::map<std::string, int> calls;
+  module.walk([&](attn::CallOp call) { ++calls[call.getKernel().str()]; });
+  std::cout << "\n" << calls.size() << " kernels:\n";
+  for (const auto &[kernel, count] : calls)
+    std::cout << "  " << kernel << ", called in " << count << (count == 1 ? " place\n" : " places\n");
+}
+
+int explain(const std::string &spec, const std::string &weights) {
+  Frontend frontend;
+  if (!frontend.load(spec, {weights}))
+    return 1;
+  Remarks remarks;
+  frontend.onRemark = [&](mlir::Location where, const std::string &text) { remarks.add(where, text); };
+  if (!frontend.run(attn::Phase::Outlined))
+    return 1;
+  remarks.print(spec);
+  printKernels(frontend.module());
+  return 0;
+}
+
+} // namespace
+
+void addExplainCommand(CLI::App &app, int &exitCode) {
+  auto spec = std::make_shared<std::string>(), weights = std::make_shared<std::string>();
+  CLI::App *command = app.add_subcommand("explain", "Tells what fused with what, what did not, and why");
+  command->add_option("SPEC", *spec, "The model's YAML file")->required()->check(CLI::ExistingFile);
+  command->add_option("--weights", *weights, "As for compile: random:SEED needs no file");
+  command->callback([=, &exitCode] { exitCode = explain(*spec, *weights); });
+}

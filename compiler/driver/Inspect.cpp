@@ -1,0 +1,103 @@
+//===- Inspect.cpp - attnc inspect: what is in a bundle, and is it whole ------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/driver/Commands.h"
+#include "compiler/driver/SentenceLines.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+#include <memory>
+
+namespace attnc {
+namespace {
+
+struct InspectOptions {
+  BundleOptions bundle;
+  bool selfCheck = false;
+};
+
+/// `[batch, source]` as a manifest writes shapes.
+std::string shapeText(const nlohmann::json &shape) {
+  std::string text;
+  for (const auto &extent : shape)
+    text += (text.empty() ? "" : ", ") + (extent.is_string() ? extent.get<std::string>() : extent.dump());
+  return "[" + text + "]";
+}
+
+void printTensors(const char *what, const nlohmann::json &tensors) {
+  for (const auto &tensor : tensors)
+    std::cout << "  " << what << " " << tensor["name"].get<std::string>() << ": "
+              << tensor["type"].get<std::string>() << " " << shapeText(tensor["shape"]) << "\n";
+}
+
+void printEntries(const nlohmann::json &manifest) {
+  for (const auto &entry : manifest["entries"]) {
+    std::cout << "entry " << entry["name"].get<std::string>() << "\n";
+    printTensors("argument", entry["arguments"]);
+    printTensors("result", entry["results"]);
+    std::cout << "  arena " << entry["arena"].get<std::string>() << "\n";
+  }
+  std::cout << "state " << manifest["state"].get<std::string>() << "\n";
+}
+
+void printDecoder(const nlohmann::json &manifest) {
+  const auto &tokenizer = manifest["tokenizer"];
+  std::cout << "vocabulary source " << manifest["vocabulary"]["source"] << " ("
+            << tokenizer["source"]["kind"].get<std::string>() << "), target "
+            << manifest["vocabulary"]["target"] << " (" << tokenizer["target"]["kind"].get<std::string>()
+            << ")\n"
+            << "limits source " << manifest["limits"]["source"] << ", target " << manifest["limits"]["target"]
+            << "\n"
+            << "tokens " << manifest["tokens"].dump() << "\n"
+            << "decoding " << manifest["decoding"].dump() << "\n";
+}
+
+/// The runtime has checked every field that is read here.
+void printBundle(const Model &model) {
+  const auto manifest = nlohmann::ordered_json::parse(model.manifest());
+  std::cout << "bundle " << model.name() << " (" << manifest["kind"].get<std::string>() << ")\n";
+  std::cout << "sizes " << shapeText(manifest["sizes"]) << "\n";
+  printEntries(manifest);
+  if (manifest["kind"] == "encoder_decoder")
+    printDecoder(manifest);
+  for (const auto &variant : manifest["variants"]) {
+    const auto name = variant["name"].get<std::string>();
+    const auto features = variant["features"].get<std::string>();
+    std::cout << "variant " << name << (features.empty() ? "" : ": " + features)
+              << (name == model.variant() ? " (used on this machine)" : "") << "\n";
+  }
+  for (const auto &kernel : manifest["kernels"])
+    std::cout << "kernel " << kernel.get<std::string>() << "\n";
+  std::cout << "weights " << manifest["weights"]["tensors"].size() << " tensors, "
+            << manifest["weights"]["bytes"] << " bytes, hash "
+            << manifest["weights"]["hash"].get<std::string>() << "\n";
+}
+
+void inspect(const InspectOptions &options) {
+  const Model model = loadBundle(options.bundle);
+  if (!options.selfCheck)
+    return printBundle(model);
+  model.selfCheck();
+  const auto golden = nlohmann::json::parse(model.manifest())["golden"];
+  const size_t cases = golden.contains("cases") ? golden["cases"].size() : 0;
+  std::cout << "the weights match their hashes; " << cases << " golden cases repeated with variant "
+            << model.variant() << "\n";
+}
+
+} // namespace
+} // namespace attnc
+
+void addInspectCommand(CLI::App &app, int &exitCode) {
+  auto options = std::make_shared<attnc::InspectOptions>();
+  CLI::App *command =
+      app.add_subcommand("inspect", "Show entries, variants, kernels, sizes and the arena's formula");
+  command->add_option("bundle", options->bundle.folder, "Folder written by 'attnc compile'")->required();
+  command->add_option("--variant", options->bundle.variant,
+                      "Kernels to use; the best this machine can run if not given");
+  command->add_flag("--self-check", options->selfCheck,
+                    "Compare the weights to their hashes and repeat the golden cases");
+  command->callback(
+      [options, &exitCode] { exitCode = attnc::runCommand([&] { attnc::inspect(*options); }); });
+}

@@ -1,0 +1,26 @@
+//===- Pack.cpp - attnc pack -----------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fills a bundle with other weights of the same shapes, by the recipe in its manifest.
+
+#include "compiler/driver/Commands.h"
+#include "compiler/driver/Failure.h"
+#include "compiler/emit/RepackBundle.h"
+
+#include <CLI/CLI.hpp>
+
+void addPackCommand(CLI::App &app, int &exitCode) {
+  struct Options {
+    std::string bundle, weights;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App *command = app.add_subcommand("pack", "Puts other weights of the same shapes into a bundle");
+  command->add_option("BUNDLE", options->bundle, "The bundle to change")->required()->check(CLI::ExistingDirectory);
+  command->add_option("WEIGHTS", options->weights, "A safetensors file, or a folder that holds model.safetensors")
+      ->required()
+      ->check(CLI::ExistingPath);
+  command->callback([options, &exitCode] {
+    llvm::Error error = attnc::repackBundle(options->bundle, options->weights);
+    exitCode = error ? attnc::fail(std::move(error)) : 0;
+  });
+}

@@ -1,0 +1,108 @@
+//===- SentenceLines.cpp - lines of text or ids, in and out ------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/driver/SentenceLines.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <iostream>
+#include <sstream>
+
+namespace attnc {
+
+Model loadBundle(const BundleOptions &options) {
+  attnrt_model_options modelOptions;
+  attnrt_model_options_init(&modelOptions);
+  if (!options.variant.empty())
+    modelOptions.variant = options.variant.c_str();
+  return Model(options.folder, &modelOptions);
+}
+
+int runCommand(const std::function<void()> &body) {
+  try {
+    body();
+    std::cout.flush();
+    if (!std::cout)
+      throw std::runtime_error("the output cannot be written");
+    return 0;
+  } catch (const std::exception &error) {
+    std::cout.flush(); // what was right before the mistake
+    std::cerr << "attnc: error: " << error.what() << "\n";
+    return 1;
+  }
+}
+
+void failAtLine(size_t line, const std::string &message) {
+  throw std::runtime_error("line " + std::to_string(line) + ": " + message);
+}
+
+std::vector<std::string> readLines(std::istream &input, size_t limit) {
+  std::vector<std::string> lines;
+  std::string line;
+  while (lines.size() < limit && std::getline(input, line)) {
+    if (line.ends_with('\r'))
+      line.pop_back();
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+Ids LineCodec::read(attnrt_side side, const std::string &line) const {
+  if (!usesIds)
+    return model.tokenize(side, line);
+  Ids ids;
+  std::istringstream words(line);
+  std::string word;
+  while (words >> word) {
+    int32_t id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || end != word.data() + word.size())
+      throw std::runtime_error("'" + word + "' is no token id");
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+std::string LineCodec::write(const Ids &target) const {
+  std::string text;
+  if (!usesIds) {
+    text = model.detokenize(ATTNRT_TARGET, target);
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    return text;
+  }
+  for (const int32_t id : target)
+    text += (text.empty() ? "" : " ") + std::to_string(id);
+  return text;
+}
+
+Session &GrowingSession::forLengths(size_t source, size_t target) {
+  const bool fits =
+      session && source <= static_cast<size_t>(room.source) && target <= static_cast<size_t>(room.target);
+  if (fits)
+    return *session;
+  // Powers of two, so that ever longer lines open few sessions; but not beyond the model's own limits.
+  const auto grow = [](int32_t &room, size_t wanted) {
+    constexpr size_t most = 1 << 24;
+    if (wanted > static_cast<size_t>(room))
+      room = static_cast<int32_t>(std::bit_ceil(std::min(wanted, most)));
+  };
+  const attnrt_session_options exact = room;
+  grow(room.source, source);
+  grow(room.target, target);
+  session.reset();
+  try {
+    session = std::make_unique<Session>(model, room);
+  } catch (const attnrt::api::Error &error) {
+    if (error.status != ATTNRT_OUT_OF_RANGE)
+      throw;
+    room = exact;
+    room.source = static_cast<int32_t>(std::max<size_t>(room.source, source));
+    room.target = static_cast<int32_t>(std::max<size_t>(room.target, target));
+    session = std::make_unique<Session>(model, room);
+  }
+  return *session;
+}
+
+} // namespace attnc

@@ -1,0 +1,73 @@
+//===- SentenceLines.h - lines of text or ids, in and out --------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `run` and `score` have in common: one sentence a line, as text or as token ids, and a session that is
+// large enough for the lines at hand.
+
+#ifndef ATTNC_COMPILER_DRIVER_SENTENCELINES_H
+#define ATTNC_COMPILER_DRIVER_SENTENCELINES_H
+
+#include "attnrt/attnrt.hpp"
+
+#include <functional>
+#include <istream>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace attnc {
+
+using attnrt::api::Ids;
+using attnrt::api::Model;
+using attnrt::api::Session;
+
+/// Options that every command with a bundle has.
+struct BundleOptions {
+  std::string folder;
+  std::string variant; // empty: the best
+  int threads = 0;     // 0: one per core
+  bool ids = false;    // lines are token ids
+};
+
+Model loadBundle(const BundleOptions &options);
+
+/// Runs a command's body; its failure is printed to stderr. Returns the exit code: 0, or 1.
+int runCommand(const std::function<void()> &body);
+
+/// A mistake in the input, at a line (from 1).
+[[noreturn]] void failAtLine(size_t line, const std::string &message);
+
+/// The next lines of `input`, at most `limit`, without their ends.
+std::vector<std::string> readLines(std::istream &input, size_t limit);
+
+/// Text to ids and back as the options say.
+class LineCodec {
+public:
+  LineCodec(const Model &model, bool ids) : model(model), usesIds(ids) {}
+
+  Ids read(attnrt_side side, const std::string &line) const;
+  /// Never holds a line break.
+  std::string write(const Ids &target) const;
+
+private:
+  const Model &model;
+  bool usesIds;
+};
+
+/// One session, opened again with more room when lines need it.
+class GrowingSession {
+public:
+  GrowingSession(const Model &model, const attnrt_session_options &start) : model(model), room(start) {}
+
+  /// A session for sources and targets of these lengths.
+  Session &forLengths(size_t source, size_t target);
+
+private:
+  const Model &model;
+  attnrt_session_options room;
+  std::unique_ptr<Session> session;
+};
+
+} // namespace attnc
+
+#endif // ATTNC_COMPILER_DRIVER_SENTENCELINES_H

@@ -1,0 +1,72 @@
+//===- BundleFolder.cpp - a folder that appears whole or not at all --------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/emit/BundleFolder.h"
+
+#include "llvm/Support/FileSystem.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+
+namespace fs = llvm::sys::fs;
+
+namespace attnc {
+namespace {
+
+llvm::Error failed(const std::string &what, std::error_code code) {
+  return llvm::createStringError(code, what + ": " + code.message());
+}
+
+bool isEmptyFolder(const std::string &path) {
+  std::error_code code;
+  return fs::directory_iterator(path, code) == fs::directory_iterator() && !code;
+}
+
+} // namespace
+
+llvm::Expected<BundleFolder> BundleFolder::create(llvm::StringRef destination) {
+  BundleFolder folder;
+  folder.destination = destination.rtrim('/').str();
+  if (folder.destination.empty())
+    return llvm::createStringError("'" + destination + "' cannot be a bundle");
+  if (fs::exists(folder.destination) && !fs::exists(folder.destination + "/manifest.json") &&
+      !isEmptyFolder(folder.destination))
+    return llvm::createStringError(folder.destination + " exists and is no bundle; it is left as it is");
+  std::string pattern = folder.destination + ".partial-XXXXXX";
+  if (!mkdtemp(pattern.data()))
+    return failed("cannot create a folder beside " + folder.destination,
+                  std::error_code(errno, std::generic_category()));
+  folder.temporary = pattern;
+  if (std::error_code code = fs::create_directory(folder.scratch()))
+    return failed("cannot create " + folder.scratch(), code);
+  return folder;
+}
+
+BundleFolder::BundleFolder(BundleFolder &&other)
+    : destination(std::move(other.destination)), temporary(std::move(other.temporary)) {
+  other.temporary.clear();
+}
+
+BundleFolder::~BundleFolder() {
+  if (!temporary.empty())
+    fs::remove_directories(temporary);
+}
+
+llvm::Error BundleFolder::commit() {
+  fs::remove_directories(scratch());
+  if (std::error_code code = fs::setPermissions(temporary, fs::perms::owner_all | fs::perms::group_read |
+                                                               fs::perms::group_exe | fs::perms::others_read |
+                                                               fs::perms::others_exe))
+    return failed("cannot set the permissions of " + temporary, code);
+  // Both names change in one step where both exist; what was there before is then `temporary`, and goes.
+  unsigned flags = fs::exists(destination) ? RENAME_EXCHANGE : 0;
+  if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, destination.c_str(), flags) != 0)
+    return failed("cannot move the bundle to " + destination, std::error_code(errno, std::generic_category()));
+  if (flags == 0)
+    temporary.clear();
+  return llvm::Error::success();
+}
+
+} // namespace attnc

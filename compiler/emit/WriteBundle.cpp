@@ -1,0 +1,103 @@
+//===- WriteBundle.cpp - planned module to bundle --------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/emit/WriteBundle.h"
+
+#include "compiler/emit/ConstantWeights.h"
+#include "compiler/emit/FileOutput.h"
+#include "compiler/emit/LinkBundle.h"
+#include "compiler/emit/LowerEntries.h"
+#include "compiler/emit/PlannedModule.h"
+#include "compiler/emit/WriteHeader.h"
+#include "compiler/emit/WriteManifest.h"
+#include "compiler/emit/WriteObject.h"
+#include "compiler/emit/shim/EmbeddedFiles.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <nlohmann/json.hpp>
+
+#include <set>
+
+using Json = nlohmann::ordered_json;
+
+namespace attnc {
+namespace {
+
+std::vector<VariantSymbols> groupByVariant(llvm::ArrayRef<CpuVariant> variants,
+                                           llvm::ArrayRef<KernelObject> objects) {
+  std::vector<VariantSymbols> groups;
+  for (const CpuVariant &variant : variants) {
+    groups.push_back({variant.name, variant.features, {}});
+    for (const KernelObject &object : objects)
+      if (object.variant == variant.name)
+        groups.back().kernels.push_back(object.symbol);
+  }
+  return groups;
+}
+
+/// Lowers, compiles and links the code; `hash` ties it to the manifest.
+llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const std::string &hash) {
+  mlir::OwningOpRef<mlir::ModuleOp> lowered = lowerEntries(job.planned, job.name);
+  if (!lowered)
+    return llvm::createStringError("the entries cannot be lowered");
+  llvm::Expected<std::vector<KernelObject>> kernels =
+      compileKernels(job.planned, job.name, job.variants, job.compiler, folder.scratch(), job.progress);
+  if (!kernels)
+    return kernels.takeError();
+  addDescriptor(*lowered, job.planned, job.name, groupByVariant(job.variants, *kernels), hash);
+  LinkJob link{job.name, {folder.scratch() + "/entries.o", folder.scratch() + "/shim.o"}, {job.name + "_descriptor"},
+               folder.scratch(), folder.path()};
+  if (llvm::Error error = writeObject(*lowered, "x86_64-unknown-linux-gnu", link.objects[0]))
+    return error;
+  if (llvm::Error error = writeFile(link.objects[1], {halideShimObject().data(), halideShimObject().size()}))
+    return error;
+  for (const KernelObject &kernel : *kernels)
+    link.objects.push_back(kernel.path);
+  for (PlannedEntry &entry : readPlannedModule(job.planned)->entries)
+    link.exports.push_back(job.name + "_" + entry.name);
+  return linkBundle(link);
+}
+
+llvm::Error copyFile(const std::string &from, const std::string &to) {
+  auto content = llvm::MemoryBuffer::getFile(from);
+  if (!content)
+    return llvm::createStringError(content.getError(), "cannot read " + from + ": " + content.getError().message());
+  return writeFile(to, (*content)->getBuffer());
+}
+
+llvm::Error copyTokenizers(const Spec &spec, const BundleFolder &folder) {
+  TokenizerFiles files = tokenizerFiles(spec);
+  for (const TokenizerFile &file : {files.source, files.target})
+    if (!file.from.empty())
+      if (llvm::Error error = copyFile(file.from, folder.path() + "/" + file.name))
+        return error;
+  return llvm::Error::success();
+}
+
+} // namespace
+
+std::string bundleName(llvm::StringRef wanted) {
+  std::string name = wanted.str();
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) ? "model_" + name : name;
+}
+
+llvm::Error writeBundle(const BundleJob &job, const BundleFolder &folder) {
+  llvm::Expected<std::vector<WeightRecipe>> recipes = readWeightRecipes(job.planned);
+  if (!recipes)
+    return recipes.takeError();
+  Json manifest = makeManifest(job.spec, job.planned, job.name, job.variants, *recipes);
+  if (llvm::Error error = writeCode(job, folder, manifestHash(manifest)))
+    return error;
+  llvm::Expected<WeightHashes> hashes =
+      packWeights(*recipes, job.weights, computeConstants(job.planned), folder.path() + "/weights.safetensors");
+  if (!hashes)
+    return hashes.takeError();
+  setWeightHashes(manifest, *hashes);
+  if (llvm::Error error = copyTokenizers(job.spec, folder))
+    return error;
+  if (llvm::Error error = writeFile(folder.path() + "/" + job.name + ".h", headerText(manifest, job.variants)))
+    return error;
+  return writeFile(folder.path() + "/manifest.json", manifestText(manifest));
+}
+
+} // namespace attnc

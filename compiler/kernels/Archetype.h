@@ -1,0 +1,55 @@
+//===- Archetype.h - which kind of kernel a region is -----------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Looks at a region's operations only. A region that is none of the special kinds is `Rows`: row-by-row expressions.
+
+#ifndef ATTNC_KERNELS_ARCHETYPE_H
+#define ATTNC_KERNELS_ARCHETYPE_H
+
+#include "dialect/IR/Attn.h"
+
+#include <optional>
+
+namespace attnc {
+
+/// softmax(score(query x key^T)) x value, the only result of its region.
+struct AttentionMatch {
+  attn::MatmulOp products, context;
+  attn::SoftmaxOp softmax;
+  mlir::Value scaled;   // the products, or what `factor` makes of them: where the score function begins
+  float factor = 1;
+  bool causal = false;
+  mlir::Value lengths;  // null: keys are not limited by lengths
+};
+std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel);
+
+/// One linear, pointwise operations on rows, at most one norm. No views: an element needs its own column only.
+struct MatmulMatch {
+  attn::LinearOp linear;
+  mlir::Operation *norm = nullptr;
+};
+std::optional<MatmulMatch> matchMatmul(attn::KernelOp kernel);
+
+/// log_softmax of a linear, then nothing, `pick` or `top_k`.
+struct VocabularyMatch {
+  attn::LinearOp linear;
+  attn::LogSoftmaxOp logSoftmax;
+  attn::TopKOp top;   // or null
+  attn::PickOp pick;  // or null
+};
+std::optional<VocabularyMatch> matchVocabulary(attn::KernelOp kernel);
+
+/// The only operation of its kind in the kernel, or null.
+template <typename Op> Op findOnly(attn::KernelOp kernel) {
+  auto found = kernel.getBody().front().getOps<Op>();
+  if (found.empty() || std::next(found.begin()) != found.end())
+    return {};
+  return *found.begin();
+}
+
+/// True where `value` is computed from `origin` by operations of one region.
+bool dependsOn(mlir::Value value, mlir::Operation *origin);
+
+} // namespace attnc
+
+#endif // ATTNC_KERNELS_ARCHETYPE_H

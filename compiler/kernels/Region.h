@@ -1,0 +1,72 @@
+//===- Region.h - a kernel's region as Halide sees it -----------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns an `attn.kernel` into Halide arguments and tensors. Pointwise operations, masks, views and indirections become
+// expressions; what an archetype computes in stages of its own is bound before it is asked for.
+
+#ifndef ATTNC_KERNELS_REGION_H
+#define ATTNC_KERNELS_REGION_H
+
+#include "compiler/kernels/Linear.h"
+#include "compiler/kernels/Tensor.h"
+#include "dialect/IR/Attn.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <optional>
+#include <string>
+
+namespace attnc {
+
+class Region {
+public:
+  explicit Region(attn::KernelOp kernel);
+
+  /// The elements of `value`. Operations with sums of their own are computed inline, once per element, unless bound.
+  Tensor tensor(mlir::Value value);
+
+  /// From now on `value` is read from `tensor`. An empty tensor removes the binding.
+  void bind(mlir::Value value, Tensor tensor);
+
+  /// The panels of a weight that is a kernel's input; a dense weight is read as if it were packed.
+  PanelMatrix panels(mlir::Value weight);
+
+  /// An element of a vector that is a kernel's input.
+  std::function<Halide::Expr(Halide::Expr)> vector(mlir::Value value);
+
+  /// Tells Halide the layout and extents of a result (or scratch) of this type.
+  void constrain(Halide::Func result, mlir::RankedTensorType type);
+  void constrainTupleElement(Halide::OutputImageParam buffer, mlir::RankedTensorType type);
+
+  attn::KernelOp kernel() const { return kernelOp; }
+  mlir::ValueRange results();
+  std::vector<Halide::Argument> arguments() const;
+
+  /// Row values (maxima and sums of softmax) that inline operations need; the schedule computes them per row.
+  std::vector<Halide::Func> rowStages;
+
+private:
+  Tensor build(mlir::Value value);
+  Tensor buildView(mlir::Operation *op);
+  Tensor buildPointwise(mlir::Operation *op);
+  Tensor buildIndirection(mlir::Operation *op);
+  Tensor buildReduction(mlir::Operation *op);
+  Tensor buildNorm(mlir::Operation *op);
+  Tensor buildSoftmax(mlir::Value scores, bool logarithm);
+  Tensor inputTensor(mlir::BlockArgument argument);
+  Coordinates extentsOf(mlir::RankedTensorType type);
+  void declare(mlir::BlockArgument argument);
+
+  attn::KernelOp kernelOp;
+  std::vector<Halide::ImageParam> inputs;
+  llvm::DenseMap<mlir::Value, Tensor> bound;
+  llvm::StringMap<Halide::Expr> sizes;
+};
+
+/// The activation of one value.
+Halide::Expr applyActivation(attn::ActivationKind kind, Halide::Expr x);
+
+} // namespace attnc
+
+#endif // ATTNC_KERNELS_REGION_H

@@ -1,0 +1,104 @@
+//===- RegionReductions.cpp - sums where no archetype has stages for them ---===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plain form of linear, matmul, norms and softmax: right for any region, for those that no archetype covers.
+
+#include "compiler/kernels/Math.h"
+#include "compiler/kernels/Region.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using Halide::Expr;
+using Halide::RDom;
+
+namespace attnc {
+
+static Coordinates withFirst(Expr first, const Coordinates &at) {
+  Coordinates result = at;
+  result[0] = std::move(first);
+  return result;
+}
+
+Tensor Region::buildReduction(mlir::Operation *op) {
+  return llvm::TypeSwitch<mlir::Operation *, Tensor>(op)
+      .Case([&](attn::LinearOp linear) -> Tensor {
+        Tensor in = tensor(linear.getInput()), weight = tensor(linear.getWeight());
+        auto bias = vector(linear.getBias());
+        return {withFirst(weight.extents[1], in.extents), [=](const Coordinates &at) {
+                  RDom k(0, in.extents[0]);
+                  Expr product = Halide::sum(k, in.at(withFirst(k, at)) * weight.at({k, at[0]}));
+                  return bias ? product + bias(at[0]) : product;
+                }};
+      })
+      .Case([&](attn::MatmulOp matmul) -> Tensor {
+        Tensor lhs = tensor(matmul.getLhs()), rhs = tensor(matmul.getRhs());
+        bool transposed = matmul.getTransposed();
+        return {withFirst(rhs.extents[transposed ? 1 : 0], lhs.extents), [=](const Coordinates &at) {
+                  RDom k(0, lhs.extents[0]);
+                  Coordinates other = at;
+                  other[0] = transposed ? Expr(k) : at[0];
+                  other[1] = transposed ? at[0] : Expr(k);
+                  return Halide::sum(k, lhs.at(withFirst(k, at)) * rhs.at(other));
+                }};
+      })
+      .Case([&](attn::MeanHeadsOp mean) -> Tensor {
+        Tensor in = tensor(mean.getWeights());
+        Coordinates extents = {in.extents[0], in.extents[1], in.extents[3]};
+        return {extents, [=](const Coordinates &at) {
+                  RDom head(0, in.extents[2]);
+                  return Halide::sum(head, in.at({at[0], at[1], head, at[2]})) / Halide::cast<float>(in.extents[2]);
+                }};
+      });
+}
+
+// Maxima and sums of rows are Funcs, not inline sums: the schedule computes them once per row.
+Tensor Region::buildSoftmax(mlir::Value scores, bool logarithm) {
+  Tensor in = tensor(scores);
+  std::vector<Halide::Var> rows;
+  for (size_t axis = 1; axis < in.extents.size(); ++axis)
+    rows.push_back(Halide::Var("row" + std::to_string(axis)));
+  Coordinates rowAt(rows.begin(), rows.end());
+  auto element = [&](Expr key) {
+    Coordinates at = {key};
+    at.insert(at.end(), rows.begin(), rows.end());
+    return in.at(at);
+  };
+  Halide::Func maximum("maximum"), sum("sum");
+  RDom compared(0, in.extents[0]), summed(0, in.extents[0]);
+  maximum(rows) = MaskedScore;
+  maximum(rows) = Halide::max(maximum(rowAt), element(compared));
+  sum(rows) = 0.f;
+  Expr score = element(summed);
+  Expr weight = expFast(score - maximum(rowAt));
+  sum(rows) += logarithm ? weight : Halide::select(score > 0.5f * MaskedScore, weight, 0.f);
+  rowStages.push_back(maximum);
+  rowStages.push_back(sum);
+  return {in.extents, [=](const Coordinates &at) {
+            Coordinates row(at.begin() + 1, at.end());
+            Expr shifted = in.at(at) - maximum(row);
+            if (logarithm)
+              return shifted - logFast(sum(row));
+            Expr valid = in.at(at) > 0.5f * MaskedScore && sum(row) > 0.f;
+            return Halide::select(valid, expFast(shifted) / Halide::max(sum(row), 1e-30f), 0.f);
+          }};
+}
+
+Tensor Region::buildNorm(mlir::Operation *op) {
+  auto layer = llvm::dyn_cast<attn::LayerNormOp>(op);
+  auto rms = llvm::dyn_cast<attn::RmsNormOp>(op);
+  Tensor in = tensor(op->getOperand(0));
+  auto weight = vector(op->getOperand(1));
+  auto bias = layer ? vector(layer.getBias()) : nullptr;
+  float epsilon = (layer ? layer.getEpsilon() : rms.getEpsilon()).convertToFloat();
+  return {in.extents, [=](const Coordinates &at) {
+            RDom k(0, in.extents[0]), squared(0, in.extents[0]);
+            Expr scale = 1.f / Halide::cast<float>(in.extents[0]);
+            Expr mean = layer ? Halide::sum(k, in.at(withFirst(k, at))) * scale : Expr(0.f);
+            Expr difference = in.at(withFirst(squared, at)) - mean;
+            Expr variance = Halide::sum(squared, difference * difference) * scale;
+            Expr scaled = (in.at(at) - mean) / Halide::sqrt(variance + epsilon) * weight(at[0]);
+            return bias ? scaled + bias(at[0]) : scaled;
+          }};
+}
+
+} // namespace attnc

@@ -1,0 +1,176 @@
+//===- Vocabulary.cpp - log-probabilities of a vocabulary projection --------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Panels, the sum over them, and the search for the best words.
+
+#include "compiler/kernels/Vocabulary.h"
+
+#include "compiler/kernels/Math.h"
+
+using namespace Halide;
+
+namespace attnc {
+
+/// Below every logit, masked ones included.
+constexpr float BelowAll = 2 * MaskedScore;
+
+static Expr maxPairwise(const std::function<Expr(int)> &element, int count) {
+  if (count == 1)
+    return element(0);
+  int half = count / 2;
+  return maxPairwise([&](int i) { return max(element(i), element(i + half)); }, half);
+}
+
+// The bias of words past the end is not in memory; their logits are masked.
+static Expr maskedLogit(const LinearInputs &inputs, const Tensor &linear, Expr word, Expr row) {
+  int words = inputs.weight.out;
+  if (words % PanelColumns == 0)
+    return linear.at({word, row});
+  return select(word < words, linear.at({word, row}), MaskedScore);
+}
+
+static LinearInputs withReadableBias(LinearInputs inputs) {
+  if (!inputs.bias || inputs.weight.out % PanelColumns == 0)
+    return inputs;
+  auto bias = inputs.bias;
+  int last = inputs.weight.out - 1;
+  inputs.bias = [=](Expr word) { return bias(min(word, last)); };
+  return inputs;
+}
+
+static PanelStages buildPanels(const LinearInputs &inputs, MatmulTile tile, const VocabularyStages &vocabulary) {
+  std::string suffix = std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
+  PanelStages stages{buildAccumulator(inputs, tile, "sums" + suffix), Func("logits" + suffix),
+                     Func("panelMaximum" + suffix), Func("panelSum" + suffix), Var("word"), vocabulary.row,
+                     vocabulary.panel};
+  stages.logits(stages.word, stages.row) =
+      maskedLogit(inputs, linearResult(inputs, stages.accumulator), stages.word, stages.row);
+  RDom compared(0, PanelColumns, "compared"), summed(0, PanelColumns, "summed");
+  stages.maximum(stages.panel, stages.row) = BelowAll;
+  stages.maximum(stages.panel, stages.row) =
+      max(stages.maximum(stages.panel, stages.row), stages.logits(stages.panel * PanelColumns + compared, stages.row));
+  stages.sum(stages.panel, stages.row) = 0.f;
+  stages.sum(stages.panel, stages.row) +=
+      expFast(stages.logits(stages.panel * PanelColumns + summed, stages.row) - stages.maximum(stages.panel, stages.row));
+  return stages;
+}
+
+// Filled up with neutral elements to whole lanes, so that one order of summation serves every vocabulary.
+static LogSumStages buildLogSum(const VocabularyStages &vocabulary) {
+  LogSumStages s;
+  s.lane = Var("lane"), s.row = vocabulary.row, s.panel = vocabulary.panel;
+  int panels = vocabulary.panelCount;
+  s.padded = (panels + MaximumLanes - 1) / MaximumLanes * MaximumLanes;
+  RDom copied(0, panels, "copied"), weighted(0, panels, "weighted");
+  RDom compared(0, s.padded / MaximumLanes, "compared"), summed(0, s.padded / MaximumLanes, "summed");
+  s.paddedMaxima = Func("paddedMaxima");
+  s.paddedMaxima(s.panel, s.row) = BelowAll;
+  s.paddedMaxima(copied, s.row) = vocabulary.panels(copied, s.row)[0];
+  s.laneMaxima = Func("laneMaxima");
+  s.laneMaxima(s.lane, s.row) = BelowAll;
+  s.laneMaxima(s.lane, s.row) =
+      max(s.laneMaxima(s.lane, s.row), s.paddedMaxima(compared * MaximumLanes + s.lane, s.row));
+  s.maximum = Func("rowMaximum");
+  s.maximum(s.row) = maxPairwise([&](int lane) -> Expr { return s.laneMaxima(lane, s.row); }, MaximumLanes);
+  s.paddedSums = Func("paddedSums");
+  s.paddedSums(s.panel, s.row) = 0.f;
+  s.paddedSums(weighted, s.row) = vocabulary.panels(weighted, s.row)[1] *
+                                  expFast(vocabulary.panels(weighted, s.row)[0] - s.maximum(s.row));
+  s.laneSums = Func("laneSums");
+  s.laneSums(s.lane, s.row) = 0.f;
+  s.laneSums(s.lane, s.row) += s.paddedSums(summed * MaximumLanes + s.lane, s.row);
+  s.logSum = Func("logSum");
+  s.logSum(s.row) =
+      s.maximum(s.row) +
+      logFast(sumPairwise([&](int lane) -> Expr { return s.laneSums(lane, s.row); }, MaximumLanes));
+  return s;
+}
+
+VocabularyStages buildVocabulary(const LinearInputs &plain, const std::vector<MatmulTile> &tiles) {
+  LinearInputs inputs = withReadableBias(plain);
+  VocabularyStages stages;
+  stages.panels = Func("panels");
+  stages.panel = Var("panel"), stages.row = Var("row");
+  stages.rows = inputs.input.extents[1];
+  stages.panelCount = inputs.weight.panels();
+  std::vector<Expr> maxima, sums;
+  for (MatmulTile tile : tiles) {
+    stages.classes.push_back(buildPanels(inputs, tile, stages));
+    maxima.push_back(stages.classes.back().maximum(stages.panel, stages.row));
+    sums.push_back(stages.classes.back().sum(stages.panel, stages.row));
+  }
+  stages.panels(stages.panel, stages.row) =
+      Tuple(selectByRows(stages.rows, tiles, maxima), selectByRows(stages.rows, tiles, sums));
+  stages.logSum = buildLogSum(stages);
+  return stages;
+}
+
+// The largest of the lanes' maxima, one a round, down to the one that as many panels reach as words are wanted. Equal
+// maxima count once, which only lowers the threshold.
+static Func buildThreshold(const LogSumStages &logSum, Expr candidates) {
+  Func threshold("threshold");
+  RDom round(0, MaximumLanes, 0, min(candidates, MaximumLanes), "round");
+  threshold(logSum.row) = Tuple(-BelowAll, -BelowAll);
+  Expr first = round.x == 0;
+  Expr limit = select(first, threshold(logSum.row)[1], threshold(logSum.row)[0]);
+  Expr best = select(first, BelowAll, threshold(logSum.row)[1]);
+  Expr value = logSum.laneMaxima(round.x, logSum.row);
+  threshold(logSum.row) = Tuple(limit, max(best, select(value < limit, value, BelowAll)));
+  return threshold;
+}
+
+static Expr comesBefore(Expr value, Expr word, Tuple other) {
+  return value > other[0] || (value == other[0] && word < other[1]);
+}
+
+TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabulary) {
+  const LogSumStages &logSum = vocabulary.logSum;
+  TopStages s;
+  s.row = vocabulary.row, s.word = Var("word"), s.candidate = Var("candidate"), s.panel = vocabulary.panel;
+  s.result = Func("best");
+  s.result(s.candidate, s.row) = Tuple(BelowAll, -1);
+  Expr candidates = s.result.output_buffers()[0].dim(0).extent();
+  s.threshold = buildThreshold(logSum, candidates);
+
+  LinearInputs readable = withReadableBias(inputs);
+  s.k = RDom(0, inputs.weight.in, "again");
+  s.sums = Func("again");
+  s.sums(s.word, s.panel, s.row) = 0.f;
+  s.sums(s.word, s.panel, s.row) += inputs.input.at({s.k, s.row}) * inputs.weight.at(s.word, s.k, s.panel);
+
+  // Insertion from the last place up: place i takes the place before it, the new word, or stays.
+  s.insertion = RDom(0, candidates, 0, PanelColumns, 0, vocabulary.panelCount, "insertion");
+  Expr limit = select(candidates <= MaximumLanes, s.threshold(s.row)[1], BelowAll);
+  s.insertion.where(vocabulary.panels(s.insertion.z, s.row)[0] >= limit);
+  Expr place = candidates - 1 - s.insertion.x;
+  Expr word = s.insertion.z * PanelColumns + s.insertion.y;
+  Expr logit = s.sums(s.insertion.y, s.insertion.z, s.row);
+  if (readable.bias)
+    logit = logit + readable.bias(word);
+  Expr value = select(word < inputs.weight.out, logit - logSum.logSum(s.row), BelowAll);
+  Tuple before = s.result(max(place - 1, 0), s.row), here = s.result(place, s.row);
+  Expr shifts = place > 0 && comesBefore(value, word, before), enters = comesBefore(value, word, here);
+  s.result(place, s.row) = Tuple(select(shifts, before[0], enters, value, here[0]),
+                                 select(shifts, before[1], enters, word, here[1]));
+  return s;
+}
+
+RowLogSumStages buildRowLogSum(const Tensor &logits, int width, int lanes) {
+  RowLogSumStages s;
+  s.lane = Var("lane"), s.row = Var("row");
+  RDom compared(0, width / lanes, "compared"), summed(0, width / lanes, "summed");
+  s.laneMaxima = Func("laneMaxima");
+  s.laneMaxima(s.lane, s.row) = BelowAll;
+  s.laneMaxima(s.lane, s.row) = max(s.laneMaxima(s.lane, s.row), logits.at({compared * lanes + s.lane, s.row}));
+  s.maximum = Func("rowMaximum");
+  s.maximum(s.row) = maxPairwise([&](int lane) -> Expr { return s.laneMaxima(lane, s.row); }, lanes);
+  s.laneSums = Func("laneSums");
+  s.laneSums(s.lane, s.row) = 0.f;
+  s.laneSums(s.lane, s.row) += expFast(logits.at({summed * lanes + s.lane, s.row}) - s.maximum(s.row));
+  s.logSum = Func("logSum");
+  s.logSum(s.row) =
+      s.maximum(s.row) + logFast(sumPairwise([&](int lane) -> Expr { return s.laneSums(lane, s.row); }, lanes));
+  return s;
+}
+
+} // namespace attnc

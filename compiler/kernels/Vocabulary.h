@@ -1,0 +1,67 @@
+//===- Vocabulary.h - log-probabilities of a vocabulary projection ----------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Logits of every word are summed up panel by panel: a panel leaves its maximum and the sum of exponentials, no logit
+// is written. The best words lie in the panels of the best maxima; only those panels are computed again.
+
+#ifndef ATTNC_KERNELS_VOCABULARY_H
+#define ATTNC_KERNELS_VOCABULARY_H
+
+#include "compiler/kernels/Linear.h"
+
+namespace attnc {
+
+/// The logits of a tile of words and rows, and what each of its panels leaves.
+struct PanelStages {
+  Accumulator accumulator;
+  Halide::Func logits;       // word x row
+  Halide::Func maximum, sum; // panel x row
+  Halide::Var word, row, panel;
+};
+
+/// Per-row stages between panels and results.
+struct LogSumStages {
+  Halide::Func paddedMaxima, paddedSums; // panel x row, filled up to whole lanes
+  Halide::Func laneMaxima, laneSums;     // lane x row
+  Halide::Func maximum, logSum;          // row
+  Halide::Var lane, row, panel;
+  int padded = 0;
+};
+
+struct VocabularyStages {
+  Halide::Func panels; // panel x row: maximum and sum, the kernel's scratch
+  Halide::Var panel, row;
+  Halide::Expr rows;
+  int panelCount = 0;
+  std::vector<PanelStages> classes; // of tiles[i]
+  LogSumStages logSum;
+};
+
+/// Lanes in which the maxima of panels are kept apart to bound the best ones from below.
+constexpr int MaximumLanes = 64;
+
+VocabularyStages buildVocabulary(const LinearInputs &inputs, const std::vector<MatmulTile> &tiles);
+
+struct TopStages {
+  Halide::Func threshold;  // row: a panel whose maximum is below holds none of the best
+  Halide::Func sums;       // word in panel x panel x row: logits computed again
+  Halide::Func result;     // candidate x row: (log-probability, word)
+  Halide::Var word, row, candidate, panel;
+  Halide::RDom k;          // of sums
+  Halide::RDom insertion;  // x: candidate from the last, y: word in panel, z: panel
+};
+
+TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabulary);
+
+/// log(sum(exp(logits))) of rows that lie in memory; `lanes` divides the width.
+struct RowLogSumStages {
+  Halide::Func laneMaxima, laneSums; // lane x row
+  Halide::Func maximum, logSum;      // row
+  Halide::Var lane, row;
+};
+
+RowLogSumStages buildRowLogSum(const Tensor &logits, int width, int lanes);
+
+} // namespace attnc
+
+#endif // ATTNC_KERNELS_VOCABULARY_H

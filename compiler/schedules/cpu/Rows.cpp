@@ -1,0 +1,45 @@
+//===- Rows.cpp - schedules of row-by-row work on CPUs ----------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Norms, embeddings, pointwise work: a row is one pass (or three) over a few KiB, so rows go to threads in groups.
+
+#include "compiler/kernels/Math.h"
+#include "compiler/schedules/cpu/Schedules.h"
+
+using namespace Halide;
+
+namespace attnc {
+
+/// Rows of a task: 16 rows of 512 floats are 32 KiB, some microseconds of work.
+constexpr int RowsPerTask = 16;
+
+void scheduleRows(Func result, const std::vector<Var> &vars, int lanes) {
+  result.vectorize(vars[0], lanes, TailStrategy::GuardWithIf).never_partition_all();
+  if (vars.size() < 2)
+    return;
+  Var group("group");
+  result.split(vars.back(), group, vars.back(), vars.size() == 2 ? RowsPerTask : 1, TailStrategy::GuardWithIf)
+      .parallel(group);
+}
+
+// Lane sums of one row: four vectors under way hide the latency of an addition.
+static void scheduleLaneSum(Func lanesSum, Var lane, int lanes, Func consumer, Var row) {
+  lanesSum.compute_at(consumer, row).store_in(MemoryType::Stack).vectorize(lane, lanes);
+  lanesSum.update().reorder(lane, lanesSum.rvars(0)[0]).vectorize(lane, lanes);
+}
+
+void scheduleRowNorm(RowNormStages &stages, int lanes, Func consumer, Var row) {
+  for (Func partial : stages.partials)
+    scheduleLaneSum(partial, stages.lane, lanes, consumer, row);
+  for (Func value : stages.rowValues)
+    value.compute_at(consumer, row).store_in(MemoryType::Stack);
+}
+
+void scheduleRowLogSum(RowLogSumStages &stages, int lanes, Func consumer, Var row) {
+  scheduleLaneSum(stages.laneMaxima, stages.lane, lanes, consumer, row);
+  scheduleLaneSum(stages.laneSums, stages.lane, lanes, consumer, row);
+  for (Func value : {stages.maximum, stages.logSum})
+    value.compute_at(consumer, row).store_in(MemoryType::Stack);
+}
+
+} // namespace attnc

@@ -1,0 +1,99 @@
+//===- Vocabulary.cpp - schedule of vocabulary projections on CPUs ----------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// As a matmul, but a tile of logits stays in the first cache and leaves two numbers per row and panel.
+
+#include "compiler/schedules/cpu/Schedules.h"
+
+#include <algorithm>
+
+using namespace Halide;
+
+namespace attnc {
+
+// A tile of logits is at least one panel wide, whatever the width of the sums that fill it.
+static void schedulePanelStages(PanelStages &stages, Func panels, Var tileLevel, int lanes) {
+  MatmulTile tile = stages.accumulator.tile;
+  int words = std::max(tile.columns, PanelColumns);
+  stages.logits.compute_at(panels, tileLevel).store_in(MemoryType::Stack);
+  stages.logits.bound_extent(stages.word, words).bound_extent(stages.row, tile.rows);
+  Var columnTile("columnTile"), column("inTile"), rowTile("rowTile"), row("inRows");
+  stages.logits.split(stages.word, columnTile, column, tile.columns, TailStrategy::RoundUp)
+      .split(stages.row, rowTile, row, tile.rows, TailStrategy::RoundUp)
+      .reorder(column, row, rowTile, columnTile)
+      .vectorize(column, lanes)
+      .unroll(column)
+      .unroll(row);
+  scheduleAccumulator(stages.accumulator, lanes, stages.logits, columnTile);
+  for (Func value : {stages.maximum, stages.sum}) {
+    value.compute_at(panels, stages.row).store_in(MemoryType::Stack);
+    value.update().atomic().vectorize(value.rvars(0)[0]);
+  }
+}
+
+static void scheduleClass(VocabularyStages &stages, Stage stage, size_t index, const MatmulSchedule &schedule) {
+  MatmulTile tile = schedule.tiles[index];
+  bool anyRows = index + 1 == schedule.tiles.size();
+  int panelsPerTile = std::max(tile.columns / PanelColumns, 1);
+  std::string suffix = std::to_string(index);
+  Var tileOfPanels("tileOfPanels" + suffix), rowTile("rowTile" + suffix), panelTask("panelTask" + suffix);
+  Var rowTask("rowTask" + suffix), task("task" + suffix), panel("inTile" + suffix);
+  int tilesPerTask = std::max(1, schedule.columnsPerTask / (panelsPerTile * PanelColumns));
+  stage.split(stages.panel, tileOfPanels, panel, panelsPerTile, TailStrategy::GuardWithIf)
+      .split(stages.row, rowTile, stages.row, tile.rows, TailStrategy::GuardWithIf)
+      .split(tileOfPanels, panelTask, tileOfPanels, tilesPerTask, TailStrategy::GuardWithIf);
+  if (anyRows) {
+    stage.split(rowTile, rowTask, rowTile, schedule.rowTilesPerTask, TailStrategy::GuardWithIf)
+        .reorder(panel, stages.row, rowTile, tileOfPanels, panelTask, rowTask)
+        .fuse(panelTask, rowTask, task)
+        .parallel(task);
+  } else {
+    stage.reorder(panel, stages.row, rowTile, tileOfPanels, panelTask).parallel(panelTask);
+  }
+  stage.never_partition_all();
+  PanelStages &ofClass = stages.classes[index];
+  ofClass.row = stages.row;
+  schedulePanelStages(ofClass, stages.panels, rowTile, schedule.lanes);
+}
+
+void scheduleVocabulary(VocabularyStages &stages, const MatmulSchedule &schedule) {
+  stages.panels.bound(stages.panel, 0, stages.panelCount).compute_root();
+  size_t last = schedule.tiles.size() - 1;
+  for (size_t i = last; i-- > 0;)
+    scheduleClass(stages, stages.panels.specialize(stages.rows <= schedule.tiles[i].rows), i, schedule);
+  scheduleClass(stages, Stage(stages.panels), last, schedule);
+}
+
+void scheduleLogSum(LogSumStages &s, int lanes, Func consumer, Var row) {
+  for (Func padded : {s.paddedMaxima, s.paddedSums}) {
+    padded.compute_at(consumer, row).store_in(MemoryType::Stack).bound(s.panel, 0, s.padded).vectorize(s.panel, lanes);
+    padded.update().vectorize(padded.rvars(0)[0], lanes, TailStrategy::GuardWithIf).never_partition_all();
+  }
+  for (Func lane : {s.laneMaxima, s.laneSums}) {
+    lane.compute_at(consumer, row).store_in(MemoryType::Stack).bound(s.lane, 0, MaximumLanes);
+    lane.vectorize(s.lane, lanes).unroll(s.lane);
+    lane.update().reorder(s.lane, lane.rvars(0)[0]).vectorize(s.lane, lanes).unroll(s.lane);
+  }
+  for (Func value : {s.maximum, s.logSum})
+    value.compute_at(consumer, row).store_in(MemoryType::Stack);
+}
+
+void scheduleTop(TopStages &stages, VocabularyStages &vocabulary, int lanes) {
+  Func result = stages.result;
+  // A row's sums over panels and its search belong to the update; rows are tasks of their own.
+  result.never_partition_all();
+  Stage update = result.update();
+  update.reorder(stages.insertion.x, stages.insertion.y, stages.insertion.z, stages.row)
+      .parallel(stages.row)
+      .never_partition_all();
+  scheduleLogSum(vocabulary.logSum, lanes, result, stages.row);
+  stages.threshold.compute_at(result, stages.row).store_in(MemoryType::Stack);
+  stages.sums.compute_at(result, stages.insertion.z).store_in(MemoryType::Stack);
+  stages.sums.bound(stages.word, 0, PanelColumns).vectorize(stages.word, lanes).unroll(stages.word);
+  stages.sums.update()
+      .reorder(stages.word, stages.k)
+      .vectorize(stages.word, lanes)
+      .unroll(stages.word);
+}
+
+} // namespace attnc

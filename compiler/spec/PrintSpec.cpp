@@ -1,0 +1,292 @@
+//===- PrintSpec.cpp - spec to YAML ----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words come from the table of keys, so that what is printed is what is read.
+
+#include "compiler/spec/PrintSpec.h"
+#include "compiler/spec/Keys.h"
+#include "compiler/spec/ReadGraph.h"
+#include "compiler/spec/WeightNames.h"
+
+#include <charconv>
+#include <cmath>
+#include <ostream>
+
+namespace attnc {
+
+/// The text in double quotes.
+static std::string escaped(std::string_view text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    constexpr std::string_view digits = "0123456789abcdef";
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      result += std::string("\\x") + digits[c >> 4] + digits[c & 15];
+    else
+      result += c;
+  }
+  return result + "\"";
+}
+
+/// The shortest text that reads back as `value`.
+template <typename T> static std::string numberText(T value) {
+  char text[64];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+namespace {
+
+class SpecPrinter {
+public:
+  SpecPrinter(const Spec &spec, std::ostream &out) : spec(spec), out(out) {}
+
+  void print();
+
+private:
+  /// Opens a mapping whose keys are looked up under `newPath`.
+  void open(std::string_view key, std::string newPath) {
+    line(key, "");
+    path = std::move(newPath);
+    indent += 2;
+  }
+  void close() {
+    indent -= 2;
+    path = path.substr(0, std::min(path.rfind('.'), path.size()));
+  }
+  void line(std::string_view key, const std::string &value) {
+    out << std::string(indent, ' ') << key << (value.empty() ? ":" : ": ") << value << '\n';
+  }
+  void field(std::string_view key, bool value) { line(key, value ? "true" : "false"); }
+  void field(std::string_view key, int64_t value) { line(key, std::to_string(value)); }
+  void field(std::string_view key, double value) { line(key, numberText(value)); }
+  void field(std::string_view key, std::optional<int64_t> value) {
+    line(key, value ? std::to_string(*value) : "null");
+  }
+  template <typename Enum> std::string wordText(std::string_view key, Enum value) {
+    return wordsOf(keyRule(path, key).allowed)[size_t(value)];
+  }
+  template <typename Enum> void word(std::string_view key, Enum value) { line(key, wordText(key, value)); }
+
+  void printWeights();
+  void printModel(const ModelSpec &model);
+  void printShape(const ModelSpec &model);
+  void printPositions(const PositionsSpec &positions);
+  void printTokens(const ModelSpec &model);
+  void printTokenizer(std::string_view side, const TokenizerSpec &tokenizer);
+  void printDecoding(const DecodingSpec &decoding);
+  void printGraph(const GraphSpec &graph);
+  std::string inputText(const GraphInput &input);
+  std::string weightText(const GraphWeight &weight);
+  std::string opText(const GraphOp &op);
+
+  const Spec &spec;
+  std::ostream &out;
+  std::string path;
+  size_t indent = 0;
+};
+
+} // namespace
+
+void SpecPrinter::printWeights() {
+  open("weights", "weights");
+  if (spec.weights.kind == WeightSourceKind::File)
+    line("file", escaped(spec.weights.file));
+  if (spec.weights.kind == WeightSourceKind::Random)
+    line("random", std::to_string(spec.weights.seed));
+  field("transposed", *spec.weights.transposed);
+  if (spec.model) {
+    open("names", "weights.names");
+    for (size_t role = 0; role < weightRoleCount; ++role)
+      line(roleKey(WeightRole(role)), escaped(*spec.weights.names[role]));
+    close();
+  }
+  close();
+}
+
+void SpecPrinter::printShape(const ModelSpec &model) {
+  word("kind", *model.kind);
+  field("width", *model.width);
+  field("heads", *model.heads);
+  field("attention_scale", model.attentionScale->value_or(1 / std::sqrt(double(*model.width / *model.heads))));
+  open("encoder", "model.encoder");
+  field("layers", *model.encoder.layers);
+  close();
+  open("decoder", "model.decoder");
+  field("layers", *model.decoder.layers);
+  close();
+  open("feed_forward", "model.feed_forward");
+  field("width", *model.feedForward.width);
+  word("activation", *model.feedForward.activation);
+  close();
+  open("norm", "model.norm");
+  word("kind", *model.norm.kind);
+  word("place", *model.norm.place);
+  field("epsilon", *model.norm.epsilon);
+  field("final", *model.norm.final);
+  field("embedding", *model.norm.embedding);
+  close();
+  open("biases", "model.biases");
+  field("attention", *model.biases.attention);
+  field("feed_forward", *model.biases.feedForward);
+  field("norm", *model.biases.norm);
+  field("output", *model.biases.output);
+  close();
+}
+
+void SpecPrinter::printPositions(const PositionsSpec &positions) {
+  open("positions", "model.positions");
+  word("kind", *positions.kind);
+  if (*positions.kind == PositionKind::Sinusoidal) {
+    word("layout", *positions.layout);
+    field("inclusive", *positions.inclusive);
+  }
+  if (*positions.kind != PositionKind::None) {
+    field("start", *positions.start);
+    field("max_length", *positions.maxLength);
+  }
+  close();
+}
+
+void SpecPrinter::printTokens(const ModelSpec &model) {
+  open("vocabulary", "model.vocabulary");
+  field("source", *model.vocabulary.source);
+  field("target", *model.vocabulary.target);
+  close();
+  open("tokens", "model.tokens");
+  field("start", *model.tokens.start);
+  field("end", *model.tokens.end);
+  field("pad", *model.tokens.pad);
+  field("unknown", *model.tokens.unknown);
+  field("source_unknown", *model.tokens.sourceUnknown);
+  field("source_start", *model.tokens.sourceStart);
+  field("source_end", *model.tokens.sourceEnd);
+  close();
+}
+
+void SpecPrinter::printTokenizer(std::string_view side, const TokenizerSpec &tokenizer) {
+  open(side, "model.tokenizer." + std::string(side));
+  word("kind", *tokenizer.kind);
+  if (*tokenizer.kind != TokenizerKind::Ids)
+    line("file", escaped(*tokenizer.file));
+  close();
+}
+
+void SpecPrinter::printDecoding(const DecodingSpec &decoding) {
+  open("decoding", "model.decoding");
+  field("beam", *decoding.beam);
+  field("length_penalty", *decoding.lengthPenalty);
+  field("min_length", *decoding.minLength);
+  field("max_length", *decoding.maxLength);
+  word("early_stopping", *decoding.earlyStopping);
+  close();
+}
+
+void SpecPrinter::printModel(const ModelSpec &model) {
+  open("model", "model");
+  printShape(model);
+  printPositions(model.positions);
+  open("embedding", "model.embedding");
+  field("scale", *model.embedding.scale);
+  word("tied", *model.embedding.tied);
+  close();
+  printTokens(model);
+  open("tokenizer", "model.tokenizer");
+  printTokenizer("source", model.sourceTokenizer);
+  printTokenizer("target", model.targetTokenizer);
+  close();
+  printDecoding(model.decoding);
+  close();
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs: one line for each input, weight and op
+//===----------------------------------------------------------------------===//
+
+std::string SpecPrinter::inputText(const GraphInput &input) {
+  path = "graph.inputs.NAME";
+  std::string text = "{type: " + wordText("type", *input.type) + ", shape: [";
+  for (size_t axis = 0; axis < input.shape.size(); ++axis) {
+    text += (axis ? ", " : "") + *input.shape[axis].name;
+    if (input.shape[axis].extent)
+      text += ": " + std::to_string(*input.shape[axis].extent);
+  }
+  return text + "]}";
+}
+
+std::string SpecPrinter::weightText(const GraphWeight &weight) {
+  if (weight.value.empty()) {
+    std::string shape;
+    for (int64_t extent : weight.shape)
+      shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+    return "{shape: [" + shape + "], tensor: " + escaped(*weight.tensor) +
+           ", transposed: " + (*weight.transposed ? "true}" : "false}");
+  }
+  bool isMatrix = weight.shape.size() == 2;
+  size_t columns = weight.shape.back();
+  std::string text = isMatrix ? "{value: [[" : "{value: [";
+  for (size_t i = 0; i < weight.value.size(); ++i) {
+    text += i == 0 ? "" : i % columns ? ", " : "], [";
+    text += numberText(weight.value[i]);
+  }
+  return text + (isMatrix ? "]]}" : "]}");
+}
+
+std::string SpecPrinter::opText(const GraphOp &op) {
+  path = "graph.ops.NAME";
+  std::string text = "{" + std::string(graphOpRules()[size_t(*op.kind)].key) + ": [";
+  for (size_t i = 0; i < op.operands.size(); ++i)
+    text += (i ? ", " : "") + *op.operands[i];
+  text += "]";
+  for (const std::string &key : wordsOf(graphOpRules()[size_t(*op.kind)].attributes)) {
+    text += ", " + key + ": ";
+    if (key == "transposed")
+      text += *op.transposed ? "true" : "false";
+    else if (key == "with")
+      text += wordText(key, *op.with);
+    else if (key == "by" || key == "epsilon")
+      text += numberText(key == "by" ? *op.by : *op.epsilon);
+    else
+      text += std::to_string(*(key == "heads" ? op.heads : key == "at" ? op.at : key == "width" ? op.width : op.offset));
+  }
+  return text + "}";
+}
+
+void SpecPrinter::printGraph(const GraphSpec &graph) {
+  line("  - name", *graph.name);
+  indent = 4;
+  open("inputs", "graph.inputs");
+  for (const GraphInput &input : graph.inputs)
+    line(*input.name, inputText(input));
+  close();
+  line("weights", graph.weights.empty() ? "{}" : "");
+  indent += 2;
+  for (const GraphWeight &weight : graph.weights)
+    line(*weight.name, weightText(weight));
+  indent -= 2;
+  open("ops", "graph.ops");
+  for (const GraphOp &op : graph.ops)
+    line(*op.name, opText(op));
+  close();
+  std::string outputs;
+  for (const Located<std::string> &output : graph.outputs)
+    outputs += (outputs.empty() ? "" : ", ") + *output;
+  line("outputs", "[" + outputs + "]");
+  indent = 0;
+}
+
+void SpecPrinter::print() {
+  if (!spec.name->empty())
+    line("name", *spec.name);
+  printWeights();
+  if (spec.model)
+    printModel(*spec.model);
+  if (!spec.graphs.empty())
+    out << "graph:\n";
+  for (const GraphSpec &graph : spec.graphs)
+    printGraph(graph);
+}
+
+void printSpec(const Spec &spec, std::ostream &out) { SpecPrinter(spec, out).print(); }
+
+} // namespace attnc

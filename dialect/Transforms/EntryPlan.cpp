@@ -1,0 +1,162 @@
+//===- EntryPlan.cpp - places of one entry's values ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Entries are straight lines, so a value lives from its call to the last call that reads it or a view of it.
+
+#include "dialect/Transforms/EntryPlan.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace attn {
+
+static RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static Value throughViews(Value value) {
+  while (isView(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// What the dynamic axes of a kernel are for one call of it: `row` is `batch * source`.
+static llvm::StringMap<SizeAttr> bindSizes(CallOp call, KernelOp kernel) {
+  llvm::StringMap<SizeAttr> sizes;
+  for (auto [argument, input] : llvm::zip(kernel.getBody().getArguments(), call.getInputs())) {
+    SmallVector<StringRef> names = axisNames(tensorOf(argument));
+    for (auto [axis, name] : llvm::enumerate(names))
+      if (!name.empty() && tensorOf(argument).isDynamicDim(axis))
+        sizes[name] = extentOf(tensorOf(input), axis);
+  }
+  return sizes;
+}
+
+/// Bytes of a scratch buffer of `type` for one call.
+static SizeAttr scratchBytes(RankedTensorType type, const llvm::StringMap<SizeAttr> &sizes) {
+  SizeAttr bytes = SizeAttr::getConstant(type.getContext(), type.getElementTypeBitWidth() / 8);
+  for (auto [axis, name] : llvm::enumerate(axisNames(type))) {
+    SizeAttr extent = type.isDynamicDim(axis) ? sizes.lookup(name) : extentOf(type, axis);
+    if (!extent)
+      return {};
+    bytes = bytes.times(extent);
+  }
+  return bytes;
+}
+
+/// The cache that a call appends to, or null where it does something else.
+Value EntryPlan::findAppendedCache(CallOp call) {
+  for (auto append : kernelOf(call).getBody().front().getOps<AppendOp>())
+    if (auto argument = dyn_cast<BlockArgument>(append.getCache()))
+      return call.getInputs()[argument.getArgNumber()];
+  return {};
+}
+
+/// A context that is merged is stored as `(batch, query, head, width)`, so that merging is a view.
+PlaceAttr EntryPlan::makePlace(Memory memory, SizeAttr offset, Value value) {
+  bool isMerged = llvm::any_of(value.getUsers(), [](Operation *user) { return isa<MergeHeadsOp>(user); });
+  int64_t mergedOrder[] = {0, 2, 1, 3};
+  return PlaceAttr::get(func.getContext(), memory, offset, isMerged ? ArrayRef<int64_t>(mergedOrder) : ArrayRef<int64_t>());
+}
+
+void EntryPlan::placeResults() {
+  for (OpOperand &operand : func.getBody().front().getTerminator()->getOpOperands()) {
+    Value value = throughViews(operand.get());
+    SizeAttr number = SizeAttr::getConstant(func.getContext(), operand.getOperandNumber());
+    planned[value].place = makePlace(Memory::result, number, value);
+  }
+}
+
+LogicalResult EntryPlan::placeWrites() {
+  for (auto write : func.getOps<WriteStateOp>()) {
+    Value value = throughViews(write.getValue());
+    auto call = value.getDefiningOp<CallOp>();
+    if (call && findAppendedCache(call))
+      continue; // written where the cache is
+    auto state = symbols.lookup<StateOp>(write.getState());
+    Planned &plan = planned[value];
+    if (!call || plan.place)
+      return write.emitOpError("writes a value that already has a place; attn-insert-copies has not run");
+    plan.place = makePlace(Memory::state, *state.getOffset(), value);
+  }
+  return success();
+}
+
+LogicalResult EntryPlan::placeInState(CallOp call, Value cache) {
+  auto read = cache.getDefiningOp<ReadStateOp>();
+  if (!read)
+    return call.emitOpError("appends to a value that is no state");
+  auto state = symbols.lookup<StateOp>(read.getState());
+  planned[call.getResult(0)].place = makePlace(Memory::state, *state.getOffset(), call.getResult(0));
+  return success();
+}
+
+unsigned EntryPlan::findLastUse(Value value) {
+  unsigned last = 0;
+  for (Operation *user : value.getUsers())
+    last = std::max(last, isView(user) ? findLastUse(user->getResult(0)) : order.lookup(user));
+  return last;
+}
+
+FailureOr<unsigned> EntryPlan::addToArena(CallOp call, SizeAttr bytes, unsigned begin, unsigned end) {
+  if (!bytes)
+    return call.emitOpError("has a dynamic axis without a name, so its memory cannot be planned");
+  return arena.add(bytes, begin, end);
+}
+
+LogicalResult EntryPlan::planCall(CallOp call, unsigned at) {
+  KernelOp kernel = kernelOf(call);
+  if (Value cache = findAppendedCache(call))
+    return placeInState(call, cache);
+  for (Value result : call.getResults()) {
+    Planned &plan = planned[result];
+    if (plan.place)
+      continue;
+    FailureOr<unsigned> number = addToArena(call, bytesOf(tensorOf(result)), at, std::max(at, findLastUse(result)));
+    if (failed(number))
+      return failure();
+    plan.number = *number;
+  }
+  if (!kernel.getScratchAttr())
+    return success();
+  llvm::StringMap<SizeAttr> sizes = bindSizes(call, kernel);
+  for (Type type : kernel.getScratch()->getAsValueRange<TypeAttr>()) {
+    FailureOr<unsigned> number = addToArena(call, scratchBytes(cast<RankedTensorType>(type), sizes), at, at);
+    if (failed(number))
+      return failure();
+    scratch[call].push_back(*number);
+  }
+  return success();
+}
+
+void EntryPlan::annotate(CallOp call) {
+  Builder builder(func.getContext());
+  SmallVector<Attribute> places, scratchPlaces;
+  for (Value result : call.getResults()) {
+    const Planned &plan = planned[result];
+    places.push_back(plan.place ? plan.place : makePlace(Memory::arena, arena.getOffset(plan.number), result));
+  }
+  for (unsigned number : scratch[call])
+    scratchPlaces.push_back(PlaceAttr::get(func.getContext(), Memory::arena, arena.getOffset(number), {}));
+  call.setPlacesAttr(builder.getArrayAttr(places));
+  if (!scratchPlaces.empty())
+    call.setScratchAttr(builder.getArrayAttr(scratchPlaces));
+}
+
+LogicalResult EntryPlan::run() {
+  for (auto [number, op] : llvm::enumerate(func.getBody().front()))
+    order[&op] = number;
+  placeResults();
+  SmallVector<CallOp> calls = llvm::to_vector(func.getOps<CallOp>());
+  if (failed(placeWrites()))
+    return failure();
+  for (CallOp call : calls)
+    if (failed(planCall(call, order[call])))
+      return failure();
+  arena.solve();
+  for (CallOp call : calls)
+    annotate(call);
+  func->setAttr("attn.arena", arena.getTotal());
+  return success();
+}
+
+} // namespace attn

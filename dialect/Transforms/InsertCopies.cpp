@@ -1,0 +1,79 @@
+//===- InsertCopies.cpp - copies where a value cannot be in place --------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A result of an entry and the content of a state are dense and written once, by one kernel. What is a view of something
+// else, or has two such places, is copied.
+
+#include "dialect/Transforms/Fusion.h"
+#include "dialect/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace attn {
+
+#define GEN_PASS_DEF_INSERTCOPIES
+#include "dialect/Transforms/Passes.h.inc"
+
+namespace {
+
+bool isAppend(FusedOp fused) { return !fused.getBody().front().getOps<AppendOp>().empty(); }
+
+struct InsertCopies : impl::InsertCopiesBase<InsertCopies> {
+  void runOnOperation() override {
+    taken.clear();
+    denseOnly.clear();
+    Block &body = getOperation().getBody().front();
+    for (auto write : llvm::make_early_inc_range(body.getOps<WriteStateOp>()))
+      placeInState(write);
+    for (OpOperand &operand : body.getTerminator()->getOpOperands())
+      if (!takePlace(operand.get()))
+        copyInto(operand);
+    for (auto merge : llvm::make_early_inc_range(body.getOps<MergeHeadsOp>())) {
+      auto fused = merge.getInput().getDefiningOp<FusedOp>();
+      if (!fused || isAppend(fused) || denseOnly.contains(merge.getInput()))
+        copyInto(merge->getOpOperand(0));
+    }
+  }
+
+  void placeInState(WriteStateOp write) {
+    auto fused = write.getValue().getDefiningOp<FusedOp>();
+    if (fused && isAppend(fused))
+      return; // written in the cache itself
+    // The old content may still be needed while the new one is computed.
+    bool isAlsoRead = llvm::any_of(write->getBlock()->getOps<ReadStateOp>(),
+                                   [&](ReadStateOp read) { return read.getState() == write.getState(); });
+    if (isAlsoRead || !takePlace(write.getValue()))
+      copyInto(write->getOpOperand(0));
+  }
+
+  /// True where the kernel that computes `value` can write it to where it must be, and no other value claimed that kernel's
+  /// result. Merged heads are written in the order in which they are merged.
+  bool takePlace(Value value) {
+    auto merge = value.getDefiningOp<MergeHeadsOp>();
+    Value written = merge ? merge.getInput() : value;
+    auto fused = written.getDefiningOp<FusedOp>();
+    if (!fused || isAppend(fused) || !taken.insert(written).second)
+      return false;
+    if (!merge)
+      denseOnly.insert(value);
+    return true;
+  }
+
+  void copyInto(OpOperand &operand) {
+    OpBuilder builder(operand.getOwner());
+    Value value = operand.get();
+    auto copy = FusedOp::create(builder, value.getLoc(), value.getType(), value);
+    Block *body = builder.createBlock(&copy.getBody());
+    YieldOp::create(builder, value.getLoc(), body->addArgument(value.getType(), value.getLoc()));
+    operand.set(copy.getResult(0));
+    taken.insert(copy.getResult(0));
+    explainUnfused(operand.getOwner(), "its operand must be copied");
+    ++numCopies;
+  }
+
+  llvm::DenseSet<Value> taken;     // results of regions that are results of the entry, or states
+  llvm::DenseSet<Value> denseOnly; // among them, those stored in the order of their axes
+};
+
+} // namespace
+} // namespace attn

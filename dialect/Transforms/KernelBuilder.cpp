@@ -1,0 +1,137 @@
+//===- KernelBuilder.cpp - a fused region as a kernel -------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds each operand's role, and from it the type that the kernel sees.
+
+#include "dialect/Transforms/KernelBuilder.h"
+
+#include "dialect/IR/StepBuilder.h"
+
+using namespace mlir;
+
+namespace attn {
+
+static RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static bool isParameter(OpOperand &operand) {
+  return isa<LinearOp, LayerNormOp, RmsNormOp, EmbedOp>(operand.getOwner()) ? operand.getOperandNumber() > 0
+         : isa<AddPositionsOp>(operand.getOwner())                          ? operand.getOperandNumber() == 1
+                                                                            : false;
+}
+
+static bool actsOnRows(Operation &op) {
+  return isa<LinearOp, ActivationOp, AddOp, MulOp, ScaleOp, LayerNormOp, RmsNormOp, LogSoftmaxOp, PickOp, TopKOp>(op);
+}
+
+KernelBuilder::KernelBuilder(FusedOp fused) : fused(fused) {
+  Block &body = fused.getBody().front();
+  isRowByRow = llvm::all_of(body.without_terminator(), actsOnRows);
+  bool hasMatmul = !body.getOps<MatmulOp>().empty(), hasSoftmax = !body.getOps<SoftmaxOp>().empty();
+  isAttention = hasMatmul && hasSoftmax;
+  isEmbedding = !body.getOps<EmbedOp>().empty();
+  checkRows();
+  for (Operation &op : body)
+    for (OpOperand &operand : op.getOpOperands())
+      if (auto argument = dyn_cast<BlockArgument>(operand.get())) {
+        KernelInput input{argument.getArgNumber(), findRole(operand)};
+        if (!llvm::is_contained(inputs, input))
+          inputs.push_back(input);
+      }
+}
+
+/// Rows are (batch, query, width) or (row, width); work on values of other ranks is left as it is.
+void KernelBuilder::checkRows() {
+  for (Operation &op : fused.getBody().front())
+    for (OpOperand &operand : op.getOpOperands()) {
+      int64_t rank = tensorOf(operand.get()).getRank() + (tensorOf(operand.get()).getElementType().isInteger() ? 1 : 0);
+      isRowByRow &= isParameter(operand) || rank == 2 || rank == 3;
+    }
+}
+
+Role KernelBuilder::findRole(OpOperand &operand) const {
+  if (isParameter(operand))
+    return Role::Parameter;
+  if (isRowByRow)
+    return tensorOf(operand.get()).getElementType().isInteger() ? Role::RowIds : Role::Rows;
+  if (isEmbedding)
+    return Role::Positions;
+  return isAttention ? findAttentionRole(operand) : Role::Unchanged;
+}
+
+Role KernelBuilder::findAttentionRole(OpOperand &operand) const {
+  Operation *op = operand.getOwner();
+  if (tensorOf(operand.get()).getRank() != 4)
+    return Role::Unchanged;
+  if (isa<MatmulOp>(op))
+    return operand.getOperandNumber() == 0 ? Role::Queries : Role::Keys;
+  if (isa<AddOp, MulOp>(op))
+    return Role::Scores;
+  return isa<TakeOp>(op) && operand.getOperandNumber() == 0 ? Role::Keys : Role::Unchanged;
+}
+
+bool KernelBuilder::isCollapsed(const KernelInput &input) const {
+  int64_t rank = tensorOf(fused.getInputs()[input.number]).getRank();
+  return (input.role == Role::Rows && rank == 3) || (input.role == Role::RowIds && rank == 2);
+}
+
+/// Axes over which a kernel loops may have any extent, so that one kernel serves all of them. Only a query axis of one
+/// stays, for a step is work of another kind.
+static RankedTensorType withNames(RankedTensorType type, ArrayRef<StringRef> names, ArrayRef<bool> isAnyExtent) {
+  SmallVector<int64_t> shape(type.getShape());
+  SmallVector<StringRef> allNames(names);
+  StringRef first = axisNames(type).front();
+  if (names.front() == "batch" && !first.empty())
+    allNames[0] = first;
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    if (isAnyExtent[axis] && !(names[axis] == "query" && shape[axis] == 1))
+      shape[axis] = ShapedType::kDynamic;
+  return namedTensor(type.getContext(), shape, allNames, type.getElementType());
+}
+
+RankedTensorType KernelBuilder::typeOf(const KernelInput &input) const {
+  RankedTensorType type = tensorOf(fused.getInputs()[input.number]);
+  if (isCollapsed(input))
+    type = collapsedType(type);
+  switch (input.role) {
+  case Role::Parameter:
+  case Role::Unchanged:
+    return type;
+  case Role::Rows:
+    return withNames(type, {"row", "width"}, {true, false});
+  case Role::RowIds:
+    return withNames(type, {"row"}, {true});
+  case Role::Queries:
+    return withNames(type, {"batch", "head", "query", "width"}, {true, false, true, false});
+  case Role::Keys:
+    return withNames(type, {"batch", "head", "key", "width"}, {true, false, true, false});
+  case Role::Scores:
+    return withNames(type, {"batch", "head", "query", "key"}, {true, false, true, true});
+  case Role::Positions: {
+    StringRef names[] = {"batch", "query", "width"};
+    bool isAnyExtent[] = {true, true, false};
+    return withNames(type, ArrayRef(names).take_front(type.getRank()), ArrayRef(isAnyExtent).take_front(type.getRank()));
+  }
+  }
+  llvm_unreachable("all roles are above");
+}
+
+KernelOp KernelBuilder::build(OpBuilder &builder) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto kernel = KernelOp::create(builder, fused.getLoc(), "", ArrayAttr());
+  Block *body = builder.createBlock(&kernel.getBody());
+  for (const KernelInput &input : inputs)
+    body->addArgument(typeOf(input), fused.getInputs()[input.number].getLoc());
+  IRMapping mapping;
+  for (Operation &op : fused.getBody().front()) {
+    Operation *clone = builder.clone(op, mapping);
+    for (OpOperand &operand : op.getOpOperands())
+      if (auto argument = dyn_cast<BlockArgument>(operand.get())) {
+        auto input = llvm::find(inputs, KernelInput{argument.getArgNumber(), findRole(operand)});
+        clone->setOperand(operand.getOperandNumber(), body->getArgument(input - inputs.begin()));
+      }
+    inferResultTypes(clone);
+  }
+  return kernel;
+}
+
+} // namespace attn

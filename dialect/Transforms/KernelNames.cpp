@@ -1,0 +1,66 @@
+//===- KernelNames.cpp - names that say what a kernel does --------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The first operation gives the stem and the static extents, those after it a suffix each.
+
+#include "dialect/Transforms/KernelNames.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace attn {
+
+static std::string dimension(int64_t extent) { return ShapedType::isDynamic(extent) ? "any" : std::to_string(extent); }
+
+/// Heads and width of a head: `8x64`.
+static std::string headsOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getRank() == 4 ? dimension(type.getDimSize(1)) + "x" + dimension(type.getDimSize(3)) : std::string();
+}
+
+static std::string suffixOf(Operation &op) {
+  if (auto activation = dyn_cast<ActivationOp>(op))
+    return stringifyActivationKind(activation.getKind()).str();
+  if (isa<AddPositionsOp>(op))
+    return "positions";
+  return op.getName().stripDialect().str();
+}
+
+static std::string describeAttention(Block &body) {
+  auto matmuls = llvm::to_vector(body.getOps<MatmulOp>());
+  std::string name = matmuls.size() > 1 ? "attention" : "attention_weights";
+  if (!body.getOps<LookupOp>().empty())
+    name += "_step";
+  else if (!body.getOps<TakeOp>().empty())
+    name += "_shared";
+  name += "_" + headsOf(matmuls.front().getLhs());
+  for (Operation &op : body.without_terminator())
+    if (!isa<MatmulOp, SoftmaxOp, ScaleOp, TakeOp, LookupOp>(op))
+      name += "_" + StringRef(suffixOf(op)).split("_mask").first.str();
+  return name;
+}
+
+static std::string stemOf(Operation &op) {
+  if (auto linear = dyn_cast<LinearOp>(op)) {
+    auto weight = cast<RankedTensorType>(linear.getWeight().getType());
+    return "linear_" + dimension(weight.getDimSize(1)) + "x" + dimension(weight.getDimSize(0));
+  }
+  auto type = cast<RankedTensorType>(op.getResult(0).getType());
+  std::string heads = headsOf(op.getResult(0));
+  return suffixOf(op) + "_" + (heads.empty() ? dimension(type.getShape().back()) : heads);
+}
+
+std::string describeKernel(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  if (isa<YieldOp>(body.front()))
+    return "copy";
+  if (!body.getOps<SoftmaxOp>().empty() && !body.getOps<MatmulOp>().empty())
+    return describeAttention(body);
+  std::string name = stemOf(body.front());
+  for (Operation &op : llvm::drop_begin(body.without_terminator()))
+    name += "_" + suffixOf(op);
+  return name;
+}
+
+} // namespace attn

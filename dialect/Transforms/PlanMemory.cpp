@@ -1,0 +1,97 @@
+//===- PlanMemory.cpp - a place for each value, state and weight ---------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Offsets of states and weights, then entry by entry the places of values; the module's sizes.
+
+#include "dialect/Transforms/EntryPlan.h"
+#include "dialect/Transforms/Passes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace attn {
+
+#define GEN_PASS_DEF_PLANMEMORY
+#include "dialect/Transforms/Passes.h.inc"
+
+namespace {
+
+/// Bytes of a weight in the weight file: full panels, vectors in multiples of 32 floats, all in multiples of 64 bytes.
+int64_t fileBytes(RankedTensorType type) {
+  int64_t elementBytes = type.getElementTypeBitWidth() / 8;
+  int64_t elements = type.getNumElements();
+  if (auto panels = dyn_cast_or_null<PanelsAttr>(type.getEncoding()))
+    elements = llvm::alignTo(type.getDimSize(0), panels.getColumns()) * type.getDimSize(1);
+  else if (type.getRank() == 1)
+    elements = llvm::alignTo(elements, 32);
+  return llvm::alignTo(elements * elementBytes, 64);
+}
+
+/// Names of sizes in a type: `batch * source` names two.
+void collectSizes(Type type, std::set<std::string> &sizes) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  for (unsigned axis = 0; tensor && axis < tensor.getRank(); ++axis)
+    if (SizeAttr extent = extentOf(tensor, axis))
+      for (const SizeTerm &term : extent.getTerms())
+        for (Attribute name : term.names)
+          sizes.insert(cast<StringAttr>(name).str());
+}
+
+struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    placeStates();
+    placeWeights();
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      EntryPlan plan(func, symbols);
+      if (failed(checkArguments(func)) || failed(plan.run()))
+        return signalPassFailure();
+      numPlaced += plan.getPlacedCount();
+    }
+    nameSizes();
+  }
+
+  LogicalResult checkArguments(func::FuncOp func) {
+    for (Type type : func.getArgumentTypes())
+      if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !bytesOf(tensor))
+        return func.emitOpError() << "has an argument of type " << type << ": each dynamic axis needs a name";
+    return success();
+  }
+
+  void placeStates() {
+    SizeAttr end = SizeAttr::getConstant(&getContext(), 0);
+    for (auto state : getOperation().getOps<StateOp>()) {
+      state.setOffsetAttr(end);
+      end = end.plus(alignedBytes(bytesOf(cast<RankedTensorType>(state.getType()))));
+    }
+    getOperation()->setAttr("attn.state_bytes", end);
+  }
+
+  void placeWeights() {
+    int64_t end = 0;
+    for (auto weight : getOperation().getOps<WeightOp>()) {
+      weight.setOffset(end);
+      end += fileBytes(cast<RankedTensorType>(weight.getType()));
+    }
+    getOperation()->setAttr("attn.weight_bytes", IntegerAttr::get(IntegerType::get(&getContext(), 64), end));
+  }
+
+  void nameSizes() {
+    std::set<std::string> sizes;
+    for (auto state : getOperation().getOps<StateOp>())
+      collectSizes(state.getType(), sizes);
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      llvm::for_each(func.getArgumentTypes(), [&](Type type) { collectSizes(type, sizes); });
+      func.walk([&](Operation *op) { llvm::for_each(op->getResultTypes(), [&](Type type) { collectSizes(type, sizes); }); });
+    }
+    getOperation().walk([&](LookupOp) { sizes.insert("history"); });
+    SmallVector<StringRef> names(sizes.begin(), sizes.end());
+    getOperation()->setAttr("attn.sizes", Builder(&getContext()).getStrArrayAttr(names));
+  }
+};
+
+} // namespace
+} // namespace attn

@@ -1,0 +1,189 @@
+//===- attnrt.hpp - a thin C++ wrapper of attnrt.h ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Handles that free themselves, vectors instead of pointers, and exceptions instead of statuses. All of it is here:
+// nothing more has to be linked. Threads and owners are as in attnrt.h.
+
+#ifndef ATTNRT_ATTNRT_HPP
+#define ATTNRT_ATTNRT_HPP
+
+#include "attnrt/attnrt.h"
+
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attnrt::api {
+
+using Ids = std::vector<int32_t>;
+
+struct Error : std::runtime_error {
+  explicit Error(attnrt_status status) : std::runtime_error(attnrt_last_error()), status(status) {}
+  attnrt_status status;
+};
+
+inline void check(attnrt_status status) {
+  if (status != ATTNRT_OK)
+    throw Error(status);
+}
+
+struct Hypothesis {
+  Ids ids;
+  std::vector<float> logProbabilities; // of each id, then of the end token where `ended`
+  float total, score;
+  bool ended;
+};
+
+inline std::vector<attnrt_ids> view(std::span<const Ids> lists) {
+  std::vector<attnrt_ids> views;
+  for (const Ids &ids : lists)
+    views.push_back({ids.size(), ids.data()});
+  return views;
+}
+
+class Model {
+public:
+  explicit Model(const std::string &folder, const attnrt_model_options *options = nullptr) {
+    attnrt_model *made = nullptr;
+    check(attnrt_model_load(folder.c_str(), options, &made));
+    model.reset(made);
+  }
+  Model(const attnrt_descriptor *descriptor, const std::string &folder,
+        const attnrt_model_options *options = nullptr) {
+    attnrt_model *made = nullptr;
+    check(attnrt_model_create(descriptor, folder.c_str(), options, &made));
+    model.reset(made);
+  }
+
+  attnrt_model *handle() const { return model.get(); }
+  std::string name() const { return attnrt_model_name(handle()); }
+  std::string variant() const { return attnrt_model_variant(handle()); }
+  std::string manifest() const { return attnrt_model_manifest(handle()); }
+  void selfCheck() const { check(attnrt_model_self_check(handle())); }
+
+  Ids tokenize(attnrt_side side, std::string_view text) const {
+    size_t count = 0;
+    check(attnrt_tokenize(handle(), side, text.size(), text.data(), 0, nullptr, &count));
+    Ids ids(count);
+    check(attnrt_tokenize(handle(), side, text.size(), text.data(), count, ids.data(), &count));
+    return ids;
+  }
+
+  std::string detokenize(attnrt_side side, std::span<const int32_t> ids) const {
+    return readText([&](size_t capacity, char *text, size_t *size) {
+      return attnrt_detokenize(handle(), side, ids.size(), ids.data(), capacity, text, size);
+    });
+  }
+
+  std::string tokenText(attnrt_side side, int32_t id) const {
+    return readText([&](size_t capacity, char *text, size_t *size) {
+      return attnrt_token_text(handle(), side, id, capacity, text, size);
+    });
+  }
+
+  std::string recordGolden() const {
+    return readText([&](size_t capacity, char *text, size_t *size) {
+      return attnrt_model_record_golden(handle(), capacity, text, size);
+    });
+  }
+
+  attnrt_session_options sessionOptions() const {
+    attnrt_session_options options;
+    attnrt_session_options_init(handle(), &options);
+    return options;
+  }
+
+  attnrt_decode_options decodeOptions() const {
+    attnrt_decode_options options;
+    attnrt_decode_options_init(handle(), &options);
+    return options;
+  }
+
+private:
+  /// Asks for the size first, then for the text.
+  template <typename Call> static std::string readText(Call call) {
+    size_t size = 0;
+    check(call(0, nullptr, &size));
+    std::string text(size + 1, '\0');
+    check(call(text.size(), text.data(), &size));
+    text.resize(size);
+    return text;
+  }
+
+  struct Destroy {
+    void operator()(attnrt_model *made) const { attnrt_model_destroy(made); }
+  };
+  std::unique_ptr<attnrt_model, Destroy> model;
+};
+
+class Session {
+public:
+  Session(const Model &model, const attnrt_session_options &options) {
+    attnrt_session *made = nullptr;
+    check(attnrt_session_create(model.handle(), &options, &made));
+    session.reset(made);
+  }
+
+  attnrt_session *handle() const { return session.get(); }
+  size_t arenaBytes() const { return attnrt_session_arena_bytes(handle()); }
+  size_t stateBytes() const { return attnrt_session_state_bytes(handle()); }
+
+  /// n-best lists, one per source.
+  std::vector<std::vector<Hypothesis>> decode(std::span<const Ids> sources, const attnrt_decode_options &options) {
+    attnrt_result *made = nullptr;
+    check(attnrt_decode(handle(), sources.size(), view(sources).data(), &options, &made));
+    const std::unique_ptr<attnrt_result, void (*)(attnrt_result *)> result(made, attnrt_result_destroy);
+    std::vector<std::vector<Hypothesis>> lists(sources.size());
+    for (size_t s = 0; s < sources.size(); ++s)
+      for (size_t rank = 0; rank < attnrt_result_count(made, s); ++rank)
+        lists[s].push_back(copyHypothesis(made, s, rank));
+    return lists;
+  }
+
+  /// For each target the log-probabilities of its tokens, then of the end token.
+  std::vector<std::vector<float>> score(std::span<const Ids> sources, std::span<const Ids> targets) {
+    if (sources.size() != targets.size())
+      throw std::invalid_argument("sources and targets differ in number");
+    size_t count = 0;
+    for (const Ids &target : targets)
+      count += target.size() + 1;
+    std::vector<float> all(count);
+    check(attnrt_score(handle(), sources.size(), view(sources).data(), view(targets).data(), all.data()));
+    std::vector<std::vector<float>> lists;
+    auto next = all.begin();
+    for (const Ids &target : targets) {
+      lists.emplace_back(next, next + target.size() + 1);
+      next += target.size() + 1;
+    }
+    return lists;
+  }
+
+  /// (target.size() + 1) x source.size()
+  std::vector<float> attend(const Ids &source, const Ids &target) {
+    std::vector<float> attention((target.size() + 1) * source.size());
+    check(attnrt_attend(handle(), {source.size(), source.data()}, {target.size(), target.data()}, attention.data()));
+    return attention;
+  }
+
+private:
+  static Hypothesis copyHypothesis(const attnrt_result *result, size_t sentence, size_t rank) {
+    attnrt_hypothesis found;
+    check(attnrt_result_get(result, sentence, rank, &found));
+    const size_t scored = found.ids.count + (found.ended ? 1 : 0);
+    return {Ids(found.ids.ids, found.ids.ids + found.ids.count),
+            std::vector<float>(found.log_probabilities, found.log_probabilities + scored), found.total, found.score,
+            found.ended != 0};
+  }
+
+  struct Destroy {
+    void operator()(attnrt_session *made) const { attnrt_session_destroy(made); }
+  };
+  std::unique_ptr<attnrt_session, Destroy> session;
+};
+
+} // namespace attnrt::api
+
+#endif // ATTNRT_ATTNRT_HPP

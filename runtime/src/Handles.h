@@ -1,0 +1,76 @@
+//===- Handles.h - what the C interface's handles hold -----------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// And the border: no exception passes guard().
+
+#ifndef ATTNRT_SRC_HANDLES_H
+#define ATTNRT_SRC_HANDLES_H
+
+#include "Decode.h"
+#include "Failure.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <string>
+
+struct attnrt_model {
+  std::shared_ptr<const attnrt::Model> model;
+};
+
+struct attnrt_pool {
+  std::unique_ptr<attnrt::Executor> executor;
+};
+
+struct attnrt_session {
+  attnrt::Session session;
+};
+
+struct attnrt_cancel {
+  attnrt::CancelFlag flag;
+};
+
+struct attnrt_result {
+  std::vector<std::vector<attnrt::Hypothesis>> sentences;
+};
+
+namespace attnrt {
+
+/// Keeps the message for attnrt_last_error() on this thread.
+attnrt_status setLastError(attnrt_status status, const char *message) noexcept;
+
+/// Runs `body`, and turns what it throws into a status and a message.
+template <typename Body> attnrt_status guard(Body body) noexcept {
+  try {
+    body();
+    return ATTNRT_OK;
+  } catch (const Failure &failure) {
+    return setLastError(failure.status, failure.what());
+  } catch (const std::bad_alloc &) {
+    return setLastError(ATTNRT_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::length_error &) {
+    return setLastError(ATTNRT_OUT_OF_MEMORY, "out of memory: a size is absurd");
+  } catch (const std::exception &error) {
+    return setLastError(ATTNRT_INTERNAL, error.what());
+  } catch (...) {
+    return setLastError(ATTNRT_INTERNAL, "unknown exception");
+  }
+}
+
+inline void requirePointer(const void *pointer, const char *name) {
+  check(pointer != nullptr, ATTNRT_INVALID_ARGUMENT, "'", name, "' is null");
+}
+
+/// The caller's options, whose struct may be older and shorter: what it lacks keeps the default.
+template <typename Options> Options readOptions(const Options *given, Options defaults) {
+  if (!given)
+    return defaults;
+  check(given->size >= sizeof(size_t) && given->size <= sizeof(Options), ATTNRT_INVALID_ARGUMENT,
+        "an options struct of ", given->size, " bytes is unknown: fill it with its init function");
+  std::copy_n(reinterpret_cast<const char *>(given), given->size, reinterpret_cast<char *>(&defaults));
+  return defaults;
+}
+
+} // namespace attnrt
+
+#endif // ATTNRT_SRC_HANDLES_H

@@ -1,0 +1,157 @@
+//===- ModelApi.cpp - the C interface: errors, models, tokens ----------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "Golden.h"
+#include "Handles.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace attnrt {
+namespace {
+
+/// A fixed buffer: keeping an error must not fail.
+thread_local char lastError[1024] = "";
+
+/// Copies text to the caller as the header promises.
+void writeText(const std::string &from, size_t capacity, char *to, size_t *size) {
+  requirePointer(size, "size");
+  check(to || capacity == 0, ATTNRT_INVALID_ARGUMENT, "'text' is null");
+  *size = from.size();
+  if (capacity == 0)
+    return;
+  const size_t count = std::min(from.size(), capacity - 1);
+  std::memcpy(to, from.data(), count);
+  to[count] = '\0';
+}
+
+std::vector<int32_t> tokenize(const Model &model, attnrt_side side, std::string_view text) {
+  check(side == ATTNRT_SOURCE || side == ATTNRT_TARGET, ATTNRT_INVALID_ARGUMENT, "unknown side ",
+        static_cast<int>(side));
+  std::vector<int32_t> ids = model.tokenizer(side).encode(text);
+  const TokensInfo &tokens = model.decoder().tokens;
+  if (side == ATTNRT_SOURCE && tokens.sourceStart)
+    ids.insert(ids.begin(), *tokens.sourceStart);
+  if (side == ATTNRT_SOURCE && tokens.sourceEnd)
+    ids.push_back(*tokens.sourceEnd);
+  return ids;
+}
+
+attnrt_model_options defaultModelOptions() {
+  attnrt_model_options options{};
+  options.size = sizeof options;
+  return options;
+}
+
+attnrt_status load(const attnrt_descriptor *descriptor, const char *folder,
+                   const attnrt_model_options *options, attnrt_model **out) {
+  return guard([&] {
+    requirePointer(out, "out");
+    *out = nullptr;
+    requirePointer(folder, "folder");
+    const attnrt_model_options chosen = readOptions(options, defaultModelOptions());
+    *out = new attnrt_model{std::make_shared<const Model>(folder, descriptor, chosen)};
+  });
+}
+
+} // namespace
+
+attnrt_status setLastError(attnrt_status status, const char *message) noexcept {
+  std::strncpy(lastError, message, sizeof lastError - 1);
+  return status;
+}
+
+} // namespace attnrt
+
+using namespace attnrt;
+
+extern "C" {
+
+const char *attnrt_last_error(void) { return lastError; }
+
+void attnrt_model_options_init(attnrt_model_options *options) {
+  if (options)
+    *options = defaultModelOptions();
+}
+
+attnrt_status attnrt_model_load(const char *folder, const attnrt_model_options *options, attnrt_model **out) {
+  return load(nullptr, folder, options, out);
+}
+
+attnrt_status attnrt_model_create(const attnrt_descriptor *descriptor, const char *folder,
+                                  const attnrt_model_options *options, attnrt_model **out) {
+  if (out)
+    *out = nullptr;
+  if (!descriptor)
+    return setLastError(ATTNRT_INVALID_ARGUMENT, "'descriptor' is null");
+  return load(descriptor, folder, options, out);
+}
+
+void attnrt_model_destroy(attnrt_model *model) { delete model; }
+
+const char *attnrt_model_name(const attnrt_model *model) {
+  return model ? model->model->manifest().name.c_str() : "";
+}
+
+const char *attnrt_model_variant(const attnrt_model *model) {
+  return model ? model->model->variant().name.c_str() : "";
+}
+
+const char *attnrt_model_manifest(const attnrt_model *model) {
+  return model ? model->model->manifestText().c_str() : "";
+}
+
+attnrt_status attnrt_model_self_check(const attnrt_model *model) {
+  return guard([&] {
+    requirePointer(model, "model");
+    selfCheck(model->model);
+  });
+}
+
+attnrt_status attnrt_model_record_golden(const attnrt_model *model, size_t capacity, char *text,
+                                         size_t *size) {
+  return guard([&] {
+    requirePointer(model, "model");
+    writeText(recordGolden(model->model), capacity, text, size);
+  });
+}
+
+attnrt_status attnrt_manifest_hash(size_t size, const char *manifest, char hash[33]) {
+  return guard([&] {
+    requirePointer(manifest, "manifest");
+    requirePointer(hash, "hash");
+    std::memcpy(hash, manifestHash({manifest, size}).c_str(), 33);
+  });
+}
+
+attnrt_status attnrt_tokenize(const attnrt_model *model, attnrt_side side, size_t text_size, const char *text,
+                              size_t capacity, int32_t *ids, size_t *count) {
+  return guard([&] {
+    requirePointer(model, "model");
+    requirePointer(count, "count");
+    check(text || text_size == 0, ATTNRT_INVALID_ARGUMENT, "'text' is null");
+    check(ids || capacity == 0, ATTNRT_INVALID_ARGUMENT, "'ids' is null");
+    const std::vector<int32_t> all = tokenize(*model->model, side, {text, text_size});
+    std::copy_n(all.begin(), std::min(all.size(), capacity), ids);
+    *count = all.size();
+  });
+}
+
+attnrt_status attnrt_detokenize(const attnrt_model *model, attnrt_side side, size_t count, const int32_t *ids,
+                                size_t capacity, char *text, size_t *size) {
+  return guard([&] {
+    requirePointer(model, "model");
+    check(ids || count == 0, ATTNRT_INVALID_ARGUMENT, "'ids' is null");
+    writeText(model->model->tokenizer(side).decode({ids, count}), capacity, text, size);
+  });
+}
+
+attnrt_status attnrt_token_text(const attnrt_model *model, attnrt_side side, int32_t id, size_t capacity,
+                                char *text, size_t *size) {
+  return guard([&] {
+    requirePointer(model, "model");
+    writeText(model->model->tokenizer(side).tokenText(id), capacity, text, size);
+  });
+}
+
+} // extern "C"

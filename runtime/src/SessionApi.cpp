@@ -1,0 +1,179 @@
+//===- SessionApi.cpp - the C interface: pools, sessions, decoding -----------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "Handles.h"
+
+#include <algorithm>
+
+namespace attnrt {
+namespace {
+
+std::unique_ptr<ThreadPool> makePool(int32_t threads) {
+  constexpr int32_t most = 1024;
+  check(threads >= 0 && threads <= most, ATTNRT_OUT_OF_RANGE, "the number of threads must be from 0 to ",
+        most, ", but is ", threads);
+  const int32_t cores = std::max(1, static_cast<int32_t>(std::thread::hardware_concurrency()));
+  return std::make_unique<ThreadPool>(threads == 0 ? cores : threads);
+}
+
+attnrt_session_options defaultSessionOptions(const Model &model) {
+  const attnrt_decode_options decoding = defaultDecodeOptions(model);
+  attnrt_session_options options{};
+  options.size = sizeof options;
+  options.batch = 1;
+  options.beam = decoding.beam;
+  options.source = static_cast<int32_t>(std::min<int64_t>(512, model.decoder().sourceLimit.value_or(512)));
+  options.target = decoding.max_length;
+  options.suppressed = 16;
+  options.uses = ATTNRT_USE_ALL;
+  options.threads = 1;
+  return options;
+}
+
+std::span<const attnrt_ids> viewIds(size_t count, const attnrt_ids *lists, const char *name) {
+  check(lists || count == 0, ATTNRT_INVALID_ARGUMENT, "'", name, "' is null");
+  for (size_t i = 0; i < count; ++i)
+    check(lists[i].ids || lists[i].count == 0, ATTNRT_INVALID_ARGUMENT, "'", name, "[", i, "].ids' is null");
+  return {lists, count};
+}
+
+} // namespace
+} // namespace attnrt
+
+using namespace attnrt;
+
+extern "C" {
+
+attnrt_status attnrt_pool_create(int32_t threads, attnrt_pool **out) {
+  return guard([&] {
+    requirePointer(out, "out");
+    *out = nullptr;
+    *out = new attnrt_pool{makePool(threads)};
+  });
+}
+
+attnrt_status attnrt_pool_create_on_host(attnrt_host_run run, void *user, attnrt_pool **out) {
+  return guard([&] {
+    requirePointer(out, "out");
+    *out = nullptr;
+    check(run != nullptr, ATTNRT_INVALID_ARGUMENT, "'run' is null");
+    *out = new attnrt_pool{std::make_unique<HostExecutor>(run, user)};
+  });
+}
+
+void attnrt_pool_destroy(attnrt_pool *pool) { delete pool; }
+
+void attnrt_session_options_init(const attnrt_model *model, attnrt_session_options *options) {
+  if (options)
+    *options = {};
+  if (options && model && model->model->manifest().decoder)
+    *options = defaultSessionOptions(*model->model);
+}
+
+attnrt_status attnrt_session_create(const attnrt_model *model, const attnrt_session_options *options,
+                                    attnrt_session **out) {
+  return guard([&] {
+    requirePointer(out, "out");
+    *out = nullptr;
+    requirePointer(model, "model");
+    attnrt_session_options chosen = readOptions(options, defaultSessionOptions(*model->model));
+    Executor *executor = chosen.pool ? chosen.pool->executor.get() : nullptr;
+    *out = new attnrt_session{Session(model->model, chosen, executor)};
+  });
+}
+
+void attnrt_session_destroy(attnrt_session *session) { delete session; }
+
+size_t attnrt_session_arena_bytes(const attnrt_session *session) {
+  return session ? session->session.arenaBytes() : 0;
+}
+
+size_t attnrt_session_state_bytes(const attnrt_session *session) {
+  return session ? session->session.stateBytes() : 0;
+}
+
+attnrt_status attnrt_cancel_create(attnrt_cancel **out) {
+  return guard([&] {
+    requirePointer(out, "out");
+    *out = nullptr;
+    *out = new attnrt_cancel{};
+  });
+}
+
+void attnrt_cancel_trigger(attnrt_cancel *cancel) {
+  if (cancel)
+    cancel->flag.isSet = true;
+}
+
+void attnrt_cancel_destroy(attnrt_cancel *cancel) { delete cancel; }
+
+void attnrt_decode_options_init(const attnrt_model *model, attnrt_decode_options *options) {
+  if (options)
+    *options = {};
+  if (options && model && model->model->manifest().decoder)
+    *options = defaultDecodeOptions(*model->model);
+}
+
+attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_ids *sources,
+                            const attnrt_decode_options *options, attnrt_result **out) {
+  return guard([&] {
+    requirePointer(out, "out");
+    *out = nullptr;
+    requirePointer(session, "session");
+    const Session::Guard busy(session->session);
+    const auto chosen = readOptions(options, defaultDecodeOptions(session->session.model()));
+    const auto views = viewIds(count, sources, "sources");
+    if (chosen.prefixes)
+      viewIds(count, chosen.prefixes, "prefixes");
+    const CancelFlag *flag = chosen.cancel ? &chosen.cancel->flag : nullptr;
+    *out = new attnrt_result{decode(session->session, views, chosen, flag)};
+  });
+}
+
+size_t attnrt_result_count(const attnrt_result *result, size_t sentence) {
+  return result && sentence < result->sentences.size() ? result->sentences[sentence].size() : 0;
+}
+
+attnrt_status attnrt_result_get(const attnrt_result *result, size_t sentence, size_t rank,
+                                attnrt_hypothesis *out) {
+  return guard([&] {
+    requirePointer(result, "result");
+    requirePointer(out, "out");
+    check(rank < attnrt_result_count(result, sentence), ATTNRT_OUT_OF_RANGE, "there is no hypothesis ", rank,
+          " of sentence ", sentence);
+    const Hypothesis &hypothesis = result->sentences[sentence][rank];
+    out->ids = {hypothesis.ids.size() - (hypothesis.ended ? 1 : 0), hypothesis.ids.data()};
+    out->log_probabilities = hypothesis.logProbabilities.data();
+    out->total = static_cast<float>(hypothesis.total);
+    out->score = hypothesis.score;
+    out->ended = hypothesis.ended;
+  });
+}
+
+void attnrt_result_destroy(attnrt_result *result) { delete result; }
+
+attnrt_status attnrt_score(attnrt_session *session, size_t count, const attnrt_ids *sources,
+                           const attnrt_ids *targets, float *log_probabilities) {
+  return guard([&] {
+    requirePointer(session, "session");
+    requirePointer(log_probabilities, "log_probabilities");
+    const Session::Guard busy(session->session);
+    const auto sourceViews = viewIds(count, sources, "sources");
+    const auto targetViews = viewIds(count, targets, "targets");
+    session->session.encode(sourceViews, 1, 1);
+    for (const std::vector<float> &values : session->session.score(targetViews))
+      log_probabilities = std::copy(values.begin(), values.end(), log_probabilities);
+  });
+}
+
+attnrt_status attnrt_attend(attnrt_session *session, attnrt_ids source, attnrt_ids target, float *attention) {
+  return guard([&] {
+    requirePointer(session, "session");
+    requirePointer(attention, "attention");
+    const Session::Guard busy(session->session);
+    session->session.encode(viewIds(1, &source, "source"), 1, 1);
+    session->session.attend(viewIds(1, &target, "target")[0], attention);
+  });
+}
+
+} // extern "C"
