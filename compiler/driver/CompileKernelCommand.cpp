@@ -29,9 +29,9 @@ int compileKernelFile(const Options &options) {
     std::cerr << options.file << ": error: holds no kernel, or several\n";
     return 1;
   }
-  if (std::optional<std::string> error =
-          attnc::compileKernel(*kernels.begin(), options.target, options.symbol, options.object)) {
-    std::cerr << *error << "\n";
+  attnc::KernelTarget target{options.target};
+  if (llvm::Error error = attnc::compileKernel(*kernels.begin(), target, options.symbol, options.object)) {
+    std::cerr << llvm::toString(std::move(error)) << "\n";
     return 1;
   }
   return 0;

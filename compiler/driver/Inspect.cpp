@@ -13,26 +13,28 @@
 namespace attnc {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct InspectOptions {
   BundleOptions bundle;
   bool selfCheck = false;
 };
 
 /// `[batch, source]` as a manifest writes shapes.
-std::string shapeText(const nlohmann::json &shape) {
+std::string shapeText(const Json &shape) {
   std::string text;
   for (const auto &extent : shape)
     text += (text.empty() ? "" : ", ") + (extent.is_string() ? extent.get<std::string>() : extent.dump());
   return "[" + text + "]";
 }
 
-void printTensors(const char *what, const nlohmann::json &tensors) {
+void printTensors(const char *what, const Json &tensors) {
   for (const auto &tensor : tensors)
     std::cout << "  " << what << " " << tensor["name"].get<std::string>() << ": "
               << tensor["type"].get<std::string>() << " " << shapeText(tensor["shape"]) << "\n";
 }
 
-void printEntries(const nlohmann::json &manifest) {
+void printEntries(const Json &manifest) {
   for (const auto &entry : manifest["entries"]) {
     std::cout << "entry " << entry["name"].get<std::string>() << "\n";
     printTensors("argument", entry["arguments"]);
@@ -42,7 +44,7 @@ void printEntries(const nlohmann::json &manifest) {
   std::cout << "state " << manifest["state"].get<std::string>() << "\n";
 }
 
-void printDecoder(const nlohmann::json &manifest) {
+void printDecoder(const Json &manifest) {
   const auto &tokenizer = manifest["tokenizer"];
   std::cout << "vocabulary source " << manifest["vocabulary"]["source"] << " ("
             << tokenizer["source"]["kind"].get<std::string>() << "), target "
@@ -56,7 +58,7 @@ void printDecoder(const nlohmann::json &manifest) {
 
 /// The runtime has checked every field that is read here.
 void printBundle(const Model &model) {
-  const auto manifest = nlohmann::ordered_json::parse(model.manifest());
+  const auto manifest = Json::parse(model.manifest());
   std::cout << "bundle " << model.name() << " (" << manifest["kind"].get<std::string>() << ")\n";
   std::cout << "sizes " << shapeText(manifest["sizes"]) << "\n";
   printEntries(manifest);
@@ -80,7 +82,7 @@ void inspect(const InspectOptions &options) {
   if (!options.selfCheck)
     return printBundle(model);
   model.selfCheck();
-  const auto golden = nlohmann::json::parse(model.manifest())["golden"];
+  const auto golden = Json::parse(model.manifest())["golden"];
   const size_t cases = golden.contains("cases") ? golden["cases"].size() : 0;
   std::cout << "the weights match their hashes; " << cases << " golden cases repeated with variant "
             << model.variant() << "\n";

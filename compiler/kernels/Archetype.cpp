@@ -23,6 +23,11 @@ static bool isPointwise(mlir::Operation *op) {
   return llvm::isa<attn::ScaleOp, attn::AddOp, attn::MulOp, attn::ActivationOp>(op);
 }
 
+static bool reachesMatmul(mlir::Value value) {
+  mlir::Operation *op = value.getDefiningOp();
+  return op && (llvm::isa<attn::MatmulOp>(op) || llvm::any_of(op->getOperands(), reachesMatmul));
+}
+
 // Walks from the scores up to the product and notes what limits the keys. Masks further from the product than an
 // operation with two operands still hold: adding to a masked score leaves it masked.
 static bool walkScores(mlir::Value scores, AttentionMatch &match) {
@@ -43,8 +48,9 @@ static bool walkScores(mlir::Value scores, AttentionMatch &match) {
   } else if (!isPointwise(op)) {
     return false;
   }
-  bool fromRight = llvm::isa<attn::AddOp, attn::MulOp>(op) && !dependsOn(op->getOperand(0), findOnly<attn::MatmulOp>(op->getParentOfType<attn::KernelOp>())) &&
-                   op->getOperand(1).getDefiningOp();
+  bool fromRight = isPointwise(op) && !reachesMatmul(op->getOperand(0));
+  if (fromRight && op->getNumOperands() < 2)
+    return false;
   return walkScores(op->getOperand(fromRight ? 1 : 0), match);
 }
 

@@ -4,6 +4,7 @@
 // One function per subject.
 
 #include "compiler/spec/CheckSpec.h"
+#include "compiler/spec/VocabularyFile.h"
 #include "compiler/spec/WeightNames.h"
 #include "compiler/spec/Words.h"
 
@@ -89,7 +90,23 @@ static void checkTokens(const ModelSpec &model, Diagnostics &diagnostics) {
   check("source_end", tokens.sourceEnd, vocabulary.source, "source");
 }
 
-static void checkTokenizer(const Spec &spec, const TokenizerSpec &tokenizer, Diagnostics &diagnostics) {
+/// Lists of tokens are read, to compare their length. SentencePiece models are the runtime's to read.
+static void checkVocabularyFile(const std::string &path, const TokenizerSpec &tokenizer, const LocatedInteger &size,
+                                std::string_view side, Diagnostics &diagnostics) {
+  std::string error;
+  std::optional<std::vector<std::string>> tokens = readVocabulary(path, error);
+  if (!tokens) {
+    diagnostics.error(tokenizer.file.where, "'file' names " + quote(*tokenizer.file) + ", but " + error);
+  } else if (size.valid && int64_t(tokens->size()) > *size) {
+    diagnostics.error(tokenizer.file.where, "'file' names " + quote(*tokenizer.file) + " with " +
+                                                text(tokens->size()) + " entries, more than the " + std::string(side) +
+                                                " vocabulary of " + text(*size));
+    diagnostics.note(size.where, quote(side) + " is set here");
+  }
+}
+
+static void checkTokenizer(const Spec &spec, const TokenizerSpec &tokenizer, const LocatedInteger &size,
+                           std::string_view side, Diagnostics &diagnostics) {
   if (!tokenizer.kind.valid || !tokenizer.file.valid)
     return;
   if (*tokenizer.kind == TokenizerKind::Ids) {
@@ -101,18 +118,23 @@ static void checkTokenizer(const Spec &spec, const TokenizerSpec &tokenizer, Dia
     diagnostics.error(tokenizer.kind.where, "the tokenizer lacks the key 'file', which its kind needs");
     return;
   }
+  std::string path = spec.resolve(*tokenizer.file);
   std::error_code failure;
-  if (!std::filesystem::is_regular_file(spec.resolve(*tokenizer.file), failure))
+  if (!std::filesystem::is_regular_file(path, failure))
     diagnostics.error(tokenizer.file.where, "'file' names " + quote(*tokenizer.file) + ", which is no file");
+  else if (*tokenizer.kind != TokenizerKind::SentencePiece)
+    checkVocabularyFile(path, tokenizer, size, side, diagnostics);
 }
 
 static void checkTokenizers(const Spec &spec, Diagnostics &diagnostics) {
   const ModelSpec &model = *spec.model;
-  checkTokenizer(spec, model.sourceTokenizer, diagnostics);
   Location source = model.sourceTokenizer.kind.where, target = model.targetTokenizer.kind.where;
   bool isShared = source.line == target.line && source.column == target.column;
-  if (!isShared || !model.sourceTokenizer.kind.given)
-    checkTokenizer(spec, model.targetTokenizer, diagnostics);
+  checkTokenizer(spec, model.sourceTokenizer, model.vocabulary.source, "source", diagnostics);
+  if (!isShared)
+    checkTokenizer(spec, model.targetTokenizer, model.vocabulary.target, "target", diagnostics);
+  else if (model.vocabulary.target.valid && *model.vocabulary.target < *model.vocabulary.source)
+    checkTokenizer(spec, model.targetTokenizer, model.vocabulary.target, "target", diagnostics);
 }
 
 static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
@@ -138,9 +160,9 @@ static void checkSizes(const ModelSpec &model, Diagnostics &diagnostics) {
   for (const WeightUse &use : weightsOf(model)) {
     int64_t elements = use.shape.size() == 2 ? use.shape[0] * use.shape[1] : use.shape[0];
     bytes += 4 * elements;
-    if (elements < mostElements || use.layer || use.part % 4)
+    if (elements < mostElements)
       continue;
-    diagnostics.error(model.where, quote(symbolOf(use)) + " would have " + text(elements) +
+    return diagnostics.error(model.where, quote(symbolOf(use)) + " would have " + text(elements) +
                                        " elements; the most is " + text(mostElements - 1));
   }
   if (bytes > mostBytes)

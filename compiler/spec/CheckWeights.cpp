@@ -8,6 +8,8 @@
 #include "compiler/spec/WeightNames.h"
 #include "compiler/spec/Words.h"
 
+#include <set>
+
 namespace attnc {
 
 namespace {
@@ -42,11 +44,14 @@ static std::vector<Request> requestsOf(const Spec &spec) {
   return requests;
 }
 
-static std::vector<std::string> tensorNames(const SafetensorsFile &file) {
-  std::vector<std::string> names;
+/// Tensors of the file that nothing asks for: one of them may be what a missing name means.
+static std::vector<std::string> unusedNames(const SafetensorsFile &file, const std::vector<Request> &requests) {
+  std::set<std::string> unused;
   for (const auto &[name, tensor] : file.tensors())
-    names.push_back(name);
-  return names;
+    unused.insert(name);
+  for (const Request &request : requests)
+    unused.erase(request.tensor);
+  return {unused.begin(), unused.end()};
 }
 
 /// What is wrong with the tensor, or an empty text.
@@ -63,18 +68,19 @@ static std::string compare(const Request &request, const Tensor &tensor) {
   return {};
 }
 
-static void compareAll(const Spec &spec, const SafetensorsFile &file, Diagnostics &diagnostics) {
+static void compareAll(const Spec &spec, const std::vector<Request> &requests, const SafetensorsFile &file,
+                       Diagnostics &diagnostics) {
   // A wrong pattern misses hundreds of names; the first few tell it all.
   constexpr size_t shown = 10;
-  std::vector<std::string> names = tensorNames(file);
+  std::vector<std::string> unused = unusedNames(file, requests);
   size_t problems = 0;
-  for (const Request &request : requestsOf(spec)) {
+  for (const Request &request : requests) {
     const Tensor *tensor = file.find(request.tensor);
     std::string problem = tensor ? compare(request, *tensor) : "the weight file lacks " + quote(request.tensor);
     if (problem.empty() || ++problems > shown)
       continue;
     if (!tensor)
-      problem += didYouMean(request.tensor, names);
+      problem += didYouMean(request.tensor, unused);
     diagnostics.error(request.where, problem);
     diagnostics.note({}, "the weight file is " + quote(spec.weights.file));
   }
@@ -98,7 +104,7 @@ void checkWeights(const Spec &spec, Diagnostics &diagnostics) {
   if (!file)
     diagnostics.error(spec.weights.where, error);
   else
-    compareAll(spec, *file, diagnostics);
+    compareAll(spec, requests, *file, diagnostics);
 }
 
 } // namespace attnc

@@ -107,24 +107,20 @@ template <typename T> Located<T> MapReader::numeric(std::string_view key) {
   return {hasDefault ? T(parseNumber(keyRule.fallback).value_or(0)) : T(), where, hasDefault, false};
 }
 
-template <typename T> static Located<std::optional<T>> orNothing(Located<T> found, bool isGiven) {
-  return {isGiven ? std::optional<T>(found.value) : std::nullopt, found.where, found.valid || !isGiven, isGiven};
+template <typename T> Located<std::optional<T>> MapReader::optional(std::string_view key) {
+  const YamlNode *given = node ? node->find(key) : nullptr;
+  if (!given || given->isNull())
+    return {std::nullopt, given ? given->where : where, true, given != nullptr};
+  Located<T> found = numeric<T>(key);
+  return {found.value, found.where, found.valid, true};
 }
 
 Located<int64_t> MapReader::integer(std::string_view key) { return numeric<int64_t>(key); }
 Located<double> MapReader::number(std::string_view key) { return numeric<double>(key); }
 
-Located<std::optional<int64_t>> MapReader::optionalInteger(std::string_view key) {
-  const YamlNode *given = node ? node->find(key) : nullptr;
-  Located<std::optional<int64_t>> found = orNothing(numeric<int64_t>(key), given && !given->isNull());
-  found.given = given;
-  return found;
-}
 
-Located<std::optional<double>> MapReader::optionalNumber(std::string_view key) {
-  const YamlNode *given = node ? node->find(key) : nullptr;
-  return orNothing(numeric<double>(key), given && !given->isNull());
-}
+Located<std::optional<int64_t>> MapReader::optionalInteger(std::string_view key) { return optional<int64_t>(key); }
+Located<std::optional<double>> MapReader::optionalNumber(std::string_view key) { return optional<double>(key); }
 
 Located<bool> MapReader::boolean(std::string_view key) {
   const YamlNode *given = node ? node->find(key) : nullptr;

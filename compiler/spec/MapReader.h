@@ -58,6 +58,7 @@ public:
 
 private:
   template <typename T> Located<T> numeric(std::string_view key);
+  template <typename T> Located<std::optional<T>> optional(std::string_view key);
   template <typename T> std::optional<T> inRange(const KeyRule &rule, const YamlNode &found);
   size_t indexOfWord(std::string_view key, std::string_view word) const;
   const KeyRule &rule(std::string_view key) const { return keyRule(path, key); }

@@ -144,7 +144,7 @@ void GraphReader::readMatrix(const YamlNode &rows, GraphWeight &weight) {
     if (!row.isList() || row.items.size() != columns || columns == 0) {
       diagnostics.error(row.where, "each row of 'value' must be a list of " + std::to_string(std::max<size_t>(columns, 1)) +
                                        " numbers as the first one, found " +
-                                       (row.isList() ? "a list of " + std::to_string(row.items.size()) : row.describe()));
+                                       row.describe());
       return;
     }
     if (!readRow(row, values))
@@ -199,8 +199,7 @@ std::vector<Located<std::string>> GraphReader::readNames(std::string_view key, c
   }
   if (isNames && !names.empty())
     return names;
-  diagnostics.error(node.where, quote(key) + " must be a name or a list of names, found " +
-                                    (isNames ? "an empty list" : node.describe()));
+  diagnostics.error(node.where, quote(key) + " must be a name or a list of names, found " + node.describe());
   return {};
 }
 
@@ -232,6 +231,15 @@ void GraphReader::readAttributes(MapReader &reader, const GraphOpRule &rule, Gra
     op.offset = reader.integer("offset");
 }
 
+/// The rule of the mapping's first key that is an op, or null.
+static const GraphOpRule *findOpRule(const YamlNode &map) {
+  for (const YamlEntry &entry : map.entries)
+    for (const GraphOpRule &rule : opRules)
+      if (entry.key == rule.key)
+        return &rule;
+  return nullptr;
+}
+
 static std::string operandsText(const GraphOpRule &rule) {
   return std::string(keyRule("graph.ops.NAME", rule.key).allowed);
 }
@@ -242,9 +250,7 @@ void GraphReader::readOps(MapReader ops) {
     op.name = std::move(name);
     const GraphOpRule *rule = nullptr;
     if (reader.map())
-      for (const GraphOpRule &candidate : opRules)
-        if (!rule && reader.map()->find(candidate.key))
-          rule = &candidate;
+      rule = findOpRule(*reader.map());
     if (!rule && !reader.isBroken())
       diagnostics.error(op.name.where, quote(*op.name) + " names no op; write " + quote(*op.name) + ": {OP: OPERANDS}");
     if (rule) {

@@ -37,17 +37,18 @@ std::string listed(const std::vector<std::string> &words) {
   return words.size() > shown ? result + ", ..." : result;
 }
 
-/// Levenshtein's distance: insertions, deletions and replacements, one row of the table at a time.
+/// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment), row by row of the table.
 static size_t editDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before, last, row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t(0));
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    before = std::move(last);
+    last = row;
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      row[j] = std::min({last[j - 1] + (a[i - 1] != b[j - 1]), last[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];

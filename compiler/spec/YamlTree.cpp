@@ -41,7 +41,7 @@ std::string YamlNode::describe() const {
   case Kind::Scalar:
     return quoted ? "the text " + quote(text) : quote(text);
   case Kind::List:
-    return "a list";
+    return items.empty() ? "an empty list" : "a list of " + std::to_string(items.size());
   case Kind::Mapping:
     return "a mapping";
   }
@@ -130,7 +130,7 @@ private:
     if (stack.size() == maxDepth)
       throw StopParsing{node.where, "lists and mappings are nested deeper than " + std::to_string(maxDepth)};
     if (!stack.empty() && stack.back().node.isMapping() && !stack.back().pending)
-      throw StopParsing{node.where, "a key must be a word, found " + node.describe()};
+      throw StopParsing{node.where, std::string("a key must be a word, found ") + (node.isList() ? "a list" : "a mapping")};
     stack.push_back({std::move(node), {}, {}});
   }
 

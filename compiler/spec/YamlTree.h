@@ -36,7 +36,7 @@ struct YamlNode {
   const YamlEntry *findEntry(std::string_view key) const;
   const YamlNode *find(std::string_view key) const;
 
-  /// What stands there, for messages: `'abc'`, `a list`, `nothing`.
+  /// What stands there, for messages: `'abc'`, `a list of 3`, `nothing`.
   std::string describe() const;
 };
 

@@ -46,6 +46,9 @@ class StepBuilder;
 
 namespace attn {
 
+/// Columns of a weight's panel on every target: two AVX-512 registers, four AVX2 ones or eight SSE ones of floats.
+inline constexpr int64_t panelColumns = 32;
+
 /// Names of the axes of `type`, or empty strings where it has no `#attn.axes` encoding.
 llvm::SmallVector<llvm::StringRef> axisNames(mlir::RankedTensorType type);
 

@@ -30,6 +30,20 @@ def Attn_WeightOp : Attn_Op<"weight", [Symbol]> {
     among joined ones is the empty name and stands for zeros (`rows` gives each part's extent). A matrix that a
     `linear` reads carries `#attn.panels` in its type once outlined; `offset` (bytes in the weight file) is set
     when planned.
+
+    Constraints:
+    * (C1) there is exactly one of `from`, `sinusoid` and `value`.
+    * (C2) the shape is static.
+    * (C3) of several tensors, `rows` gives each part's extent of the first axis; together they are that axis.
+    * (C4) a tensor without a name, which stands for zeros, is one of several.
+    * (C5) a `sinusoid` table is a matrix of even width, at least 4 if `inclusive`.
+    * (C6) a literal `value` has the declared type's shape.
+    * (C7) `transposed` and `#attn.panels` are for matrices.
+
+    Example:
+    ```mlir
+    attn.weight @projection from ["query", "key"] rows [8, 8] : tensor<16x8xf32>
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Attn_Float>:$type, OptionalAttr<StrArrayAttr>:$tensors,
       OptionalAttr<DenseI64ArrayAttr>:$rows, UnitAttr:$transposed, OptionalAttr<Attn_SinusoidAttr>:$sinusoid,
@@ -38,11 +52,21 @@ def Attn_WeightOp : Attn_Op<"weight", [Symbol]> {
     $sym_name (`from` $tensors^)? (`rows` $rows^)? (`transposed` $transposed^)? (`sinusoid` $sinusoid^)?
     (`value` $value^)? (`at` $offset^)? attr-dict `:` $type
   }];
-  let hasVerifier = 1;
+  let hasVerifier = 1; // weight_c1, weight_c2, weight_c3, weight_c4, weight_c5, weight_c6, weight_c7
 }
 
 def Attn_GetWeightOp : Attn_PureOp<"get_weight", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Gives a weight as a value";
+  let description = [{
+    Constraints:
+    * (C1) `weight` names an `attn.weight`, and the result has its type.
+
+    Example:
+    ```mlir
+    attn.weight @w from ["w"] : tensor<16x8xf32>
+    %w = attn.get_weight @w : tensor<16x8xf32>
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$weight);
   let results = (outs Attn_Float:$result);
   let assemblyFormat = "$weight attr-dict `:` type($result)";
@@ -54,13 +78,34 @@ def Attn_StateOp : Attn_Op<"state", [Symbol]> {
     Cross-attention keys and values of a source (`batch, source, width`) and self-attention caches
     (`slot, head, capacity, width`). Dynamic axes have the capacity the session was given; `offset` is set when
     planned.
+
+    Constraints:
+    * (C1) each dynamic axis has a name.
+
+    Example:
+    ```mlir
+    attn.state @keys : tensor<?x2x?x4xf32, #attn.axes<slot, head, capacity, width>>
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Attn_Value>:$type, OptionalAttr<Attn_SizeAttr>:$offset);
   let assemblyFormat = "$sym_name (`at` $offset^)? attr-dict `:` $type";
+  let hasVerifier = 1; // state_c1
 }
 
 def Attn_ReadStateOp : Attn_Op<"read_state", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead]>]> {
   let summary = "Gives the present content of a state as a value";
+  let description = [{
+    What is written to the state later in the entry may change the value: states are memory.
+
+    Constraints:
+    * (C1) `state` names an `attn.state`, and the result has its type.
+
+    Example:
+    ```mlir
+    attn.state @source : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    %x = attn.read_state @source : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$state);
   let results = (outs Attn_Value:$result);
   let assemblyFormat = "$state attr-dict `:` type($result)";
@@ -68,6 +113,16 @@ def Attn_ReadStateOp : Attn_Op<"read_state", [DeclareOpInterfaceMethods<SymbolUs
 
 def Attn_WriteStateOp : Attn_Op<"write_state", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
   let summary = "Makes a value the content of a state";
+  let description = [{
+    Constraints:
+    * (C1) `state` names an `attn.state`, and the value has its type.
+
+    Example:
+    ```mlir
+    attn.state @source : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    attn.write_state %x, @source : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Value:$value, FlatSymbolRefAttr:$state);
   let assemblyFormat = "$value `,` $state attr-dict `:` type($value)";
 }
@@ -78,23 +133,56 @@ def Attn_WriteStateOp : Attn_Op<"write_state", [DeclareOpInterfaceMethods<Symbol
 
 def Attn_EmbedOp : Attn_PureOp<"embed", [InferTypeOpAdaptor]> {
   let summary = "Looks up the row of each id: `result[..., w] = table[ids[...], w]`";
+  let description = [{
+    Ids outside of the table are the caller's mistake; they are checked before an entry runs.
+
+    Constraints:
+    * (C1) `ids` have rank 1 or 2.
+
+    Example:
+    ```mlir
+    %x = attn.embed %ids, %table : (tensor<?x?xi32, #attn.axes<batch, source>>, tensor<51x8xf32>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Ids:$ids, Attn_Matrix:$table);
   let results = (outs Attn_Rows:$result);
   let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // embed_c1
 }
 
 def Attn_AddPositionsOp : Attn_PureOp<"add_positions", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Adds the position's row: `x[b, q, w] + table[starts[b] + q + offset, w]`";
+  let description = [{
+    Without `starts` every row begins at position 0. Positions past the table are the caller's mistake.
+
+    Constraints:
+    * (C1) the input has the axes batch, query and width.
+    * (C2) the table is as wide as the input.
+    * (C3) there is one start for each batch element.
+    * (C4) `offset` is not negative and leaves a row of the table.
+
+    Example:
+    ```mlir
+    %y = attn.add_positions %x, %table from %starts : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<128x8xf32>, tensor<?xi32, #attn.axes<batch>>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Rows:$input, Attn_Matrix:$table, Optional<Attn_RowIds>:$starts,
       DefaultValuedAttr<I64Attr, "0">:$offset);
   let results = (outs Attn_Rows:$result);
   let assemblyFormat = "$input `,` $table (`from` $starts^)? attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // add_positions_c1, add_positions_c2, add_positions_c3, add_positions_c4
 }
 
 def Attn_ScaleOp : Attn_PureOp<"scale", [SameOperandsAndResultType]> {
   let summary = "Multiplies each element by a constant";
+  let description = [{
+    A factor of one folds away.
+
+    Example:
+    ```mlir
+    %y = attn.scale %x by 0.125 : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Float:$input, F32Attr:$factor);
   let results = (outs Attn_Float:$result);
   let assemblyFormat = "$input `by` $factor attr-dict `:` type($input)";
@@ -103,6 +191,12 @@ def Attn_ScaleOp : Attn_PureOp<"scale", [SameOperandsAndResultType]> {
 
 def Attn_AddOp : Attn_PureOp<"add", [SameOperandsAndResultType, Commutative]> {
   let summary = "Adds two values of one shape";
+  let description = [{
+    Example:
+    ```mlir
+    %z = attn.add %x, %y : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Float:$lhs, Attn_Float:$rhs);
   let results = (outs Attn_Float:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
@@ -110,6 +204,12 @@ def Attn_AddOp : Attn_PureOp<"add", [SameOperandsAndResultType, Commutative]> {
 
 def Attn_MulOp : Attn_PureOp<"mul", [SameOperandsAndResultType, Commutative]> {
   let summary = "Multiplies two values of one shape";
+  let description = [{
+    Example:
+    ```mlir
+    %z = attn.mul %x, %y : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Float:$lhs, Attn_Float:$rhs);
   let results = (outs Attn_Float:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
@@ -117,33 +217,74 @@ def Attn_MulOp : Attn_PureOp<"mul", [SameOperandsAndResultType, Commutative]> {
 
 def Attn_LinearOp : Attn_PureOp<"linear", [InferTypeOpAdaptor]> {
   let summary = "`result[..., o] = sum_i input[..., i] * weight[o, i] + bias[o]`";
+  let description = [{
+    Constraints:
+    * (C1) the weight's in axis is as wide as the input.
+    * (C2) the bias has an element for each output.
+
+    Example:
+    ```mlir
+    %y = attn.linear %x, %w bias %b : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<16x8xf32>, tensor<16xf32>) -> tensor<?x?x16xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Rows:$input, Attn_Matrix:$weight, Optional<Attn_Vector>:$bias);
   let results = (outs Attn_Rows:$result);
   let assemblyFormat = "$input `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // linear_c1, linear_c2
 }
 
 def Attn_ActivationOp : Attn_PureOp<"activation", [SameOperandsAndResultType]> {
   let summary = "Applies a function to each element";
+  let description = [{
+    `relu` is max(x, 0); `gelu` is x * (1 + erf(x / sqrt(2))) / 2; `gelu_tanh` its approximation by tanh; `silu` is
+    x * sigmoid(x).
+
+    Example:
+    ```mlir
+    %y = attn.activation gelu %x : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Float:$input, Attn_ActivationAttr:$kind);
   let results = (outs Attn_Float:$result);
-  let assemblyFormat = "$kind $input attr-dict `:` type($input)";
+  let assemblyFormat = "`` $kind $input attr-dict `:` type($input)";
 }
 
 def Attn_LayerNormOp : Attn_PureOp<"layer_norm", [InferTypeOpAdaptor]> {
   let summary = "Normalises each row: `(x - mean) / sqrt(variance + epsilon) * weight + bias`";
+  let description = [{
+    The variance is the mean of squared differences (divided by the width, not by one less).
+
+    Constraints:
+    * (C1) weight and bias are as wide as the input.
+    * (C2) `epsilon` is not negative.
+
+    Example:
+    ```mlir
+    %y = attn.layer_norm %x, %g bias %b epsilon 1.0e-5 : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<8xf32>, tensor<8xf32>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Rows:$input, Attn_Vector:$weight, Optional<Attn_Vector>:$bias, F32Attr:$epsilon);
   let results = (outs Attn_Rows:$result);
   let assemblyFormat = "$input `,` $weight (`bias` $bias^)? `epsilon` $epsilon attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // layer_norm_c1, layer_norm_c2
 }
 
 def Attn_RmsNormOp : Attn_PureOp<"rms_norm", [InferTypeOpAdaptor]> {
   let summary = "Normalises each row by its root mean square: `x / sqrt(mean(x^2) + epsilon) * weight`";
+  let description = [{
+    Constraints:
+    * (C1) the weight is as wide as the input.
+    * (C2) `epsilon` is not negative.
+
+    Example:
+    ```mlir
+    %y = attn.rms_norm %x, %g epsilon 1.0e-6 : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<8xf32>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Rows:$input, Attn_Vector:$weight, F32Attr:$epsilon);
   let results = (outs Attn_Rows:$result);
   let assemblyFormat = "$input `,` $weight `epsilon` $epsilon attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // rms_norm_c1, rms_norm_c2
 }
 
 //===----------------------------------------------------------------------===//
@@ -152,45 +293,101 @@ def Attn_RmsNormOp : Attn_PureOp<"rms_norm", [InferTypeOpAdaptor]> {
 
 def Attn_SplitHeadsOp : Attn_PureOp<"split_heads", [InferTypeOpAdaptor]> {
   let summary = "Views `(batch, query, head * width)` as `(batch, head, query, width)`";
+  let description = [{
+    Splitting what was just merged folds away.
+
+    Constraints:
+    * (C1) the input has the axes batch, query and width.
+    * (C2) `heads` divides the width.
+
+    Example:
+    ```mlir
+    %h = attn.split_heads %x into 2 : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Rows:$input, I64Attr:$heads);
   let results = (outs Attn_Heads:$result);
   let assemblyFormat = "$input `into` $heads attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // split_heads_c1, split_heads_c2
   let hasFolder = 1;
 }
 
 def Attn_MergeHeadsOp : Attn_PureOp<"merge_heads", [InferTypeOpAdaptor]> {
   let summary = "Views `(batch, head, query, width)` as `(batch, query, head * width)`";
+  let description = [{
+    Merging what was just split folds away.
+
+    Constraints:
+    * (C1) heads and width are known.
+
+    Example:
+    ```mlir
+    %x = attn.merge_heads %h : (tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Heads:$input);
   let results = (outs Attn_Rows:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // merge_heads_c1
   let hasFolder = 1;
 }
 
 def Attn_SliceOp : Attn_PureOp<"slice", [InferTypeOpAdaptor]> {
   let summary = "Views `width` elements of the width axis, from `offset` on";
+  let description = [{
+    A slice of everything folds away.
+
+    Constraints:
+    * (C1) the range lies within a known width and is not empty.
+
+    Example:
+    ```mlir
+    %y = attn.slice %x at 4 width 4 : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> tensor<?x?x4xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Float:$input, I64Attr:$offset, I64Attr:$width);
   let results = (outs Attn_Float:$result);
   let assemblyFormat = "$input `at` $offset `width` $width attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // slice_c1
   let hasFolder = 1;
 }
 
 def Attn_CollapseOp : Attn_PureOp<"collapse", [InferTypeOpAdaptor]> {
   let summary = "Views `(batch, query, ...)` as rows `(row, ...)` for work that is done row by row";
+  let description = [{
+    The collapsed axis is named by its extent, a product of sizes.
+
+    Constraints:
+    * (C1) the input has at least two axes.
+
+    Example:
+    ```mlir
+    %rows = attn.collapse %x : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> tensor<?x8xf32, #attn.axes<batch * source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Value:$input);
   let results = (outs Attn_Value:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // collapse_c1
 }
 
 def Attn_ExpandOp : Attn_PureOp<"expand"> {
   let summary = "Views rows `(row, ...)` as `(batch, query, ...)`: the inverse of `collapse`";
+  let description = [{
+    Expanding what was just collapsed folds away.
+
+    Constraints:
+    * (C1) collapsing the result gives the input's type.
+
+    Example:
+    ```mlir
+    %x = attn.expand %rows : (tensor<?x8xf32, #attn.axes<batch * source, width>>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Value:$input);
   let results = (outs Attn_Value:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // expand_c1
   let hasFolder = 1;
 }
 
@@ -200,14 +397,33 @@ def Attn_ExpandOp : Attn_PureOp<"expand"> {
 
 def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Multiplies matrices of one batch and head: `lhs x rhs`, or `lhs x rhs^T`";
+  let description = [{
+    Constraints:
+    * (C1) both sides have the same rank, at least two.
+    * (C2) the axes before the last two agree.
+    * (C3) the axis that is summed over agrees.
+
+    Example:
+    ```mlir
+    %s = attn.matmul %q, %k transposed : (tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>, tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>) -> tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
+    ```
+  }];
   let arguments = (ins Attn_Float:$lhs, Attn_Float:$rhs, UnitAttr:$transposed);
   let results = (outs Attn_Float:$result);
   let assemblyFormat = "$lhs `,` $rhs (`transposed` $transposed^)? attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // matmul_c1, matmul_c2, matmul_c3
 }
 
 def Attn_CausalMaskOp : Attn_PureOp<"causal_mask", [SameOperandsAndResultType, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Sets scores of keys after the query to minus infinity";
+  let description = [{
+    Query `q` sees keys `0 .. q`; a key at its own position is seen.
+
+    Example:
+    ```mlir
+    %m = attn.causal_mask %s : tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
+    ```
+  }];
   let arguments = (ins Attn_Scores:$scores);
   let results = (outs Attn_Scores:$result);
   let assemblyFormat = "$scores attr-dict `:` type($scores)";
@@ -215,10 +431,21 @@ def Attn_CausalMaskOp : Attn_PureOp<"causal_mask", [SameOperandsAndResultType, D
 
 def Attn_PaddingMaskOp : Attn_PureOp<"padding_mask", [InferTypeOpAdaptor]> {
   let summary = "Sets scores of keys at or past `lengths[batch]` to minus infinity";
+  let description = [{
+    A length of zero masks a whole row; softmax then gives zeros.
+
+    Constraints:
+    * (C1) there is one length for each batch element.
+
+    Example:
+    ```mlir
+    %m = attn.padding_mask %s, %lengths : (tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>, tensor<?xi32, #attn.axes<batch>>) -> tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
+    ```
+  }];
   let arguments = (ins Attn_Scores:$scores, Attn_RowIds:$lengths);
   let results = (outs Attn_Scores:$result);
   let assemblyFormat = "$scores `,` $lengths attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // padding_mask_c1
 }
 
 def Attn_SoftmaxOp : Attn_PureOp<"softmax", [SameOperandsAndResultType]> {
@@ -226,19 +453,36 @@ def Attn_SoftmaxOp : Attn_PureOp<"softmax", [SameOperandsAndResultType]> {
   let description = [{
     For every row `s` along the last (key) axis: `weights[k] = exp(s[k] - max(s)) / sum(exp(s - max(s)))`.
     A row that is masked everywhere (all `-inf`) gives zeros, never NaN.
+
+    Constraints:
+    * (C1) the key axis is not empty where its length is known.
+
+    Example:
+    ```mlir
+    %w = attn.softmax %s : tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
+    ```
   }];
   let arguments = (ins Attn_Scores:$scores);
   let results = (outs Attn_Scores:$weights);
   let assemblyFormat = "$scores attr-dict `:` type($scores)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // softmax_c1
 }
 
 def Attn_MeanHeadsOp : Attn_PureOp<"mean_heads", [InferTypeOpAdaptor]> {
   let summary = "Averages attention weights over the head axis: `(batch, query, key)`";
+  let description = [{
+    Constraints:
+    * (C1) there is at least one head, and their number is known.
+
+    Example:
+    ```mlir
+    %m = attn.mean_heads %w : (tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>) -> tensor<?x?x?xf32, #attn.axes<batch, source, source>>
+    ```
+  }];
   let arguments = (ins Attn_Scores:$weights);
   let results = (outs Attn_Float:$result);
   let assemblyFormat = "$weights attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // mean_heads_c1
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,35 +493,68 @@ def Attn_AppendOp : Attn_PureOp<"append", [InferTypeOpAdaptor]> {
   let summary = "Puts one new row per slot into a cache: `cache[r, h, positions[r], w] = new[r, h, 0, w]`";
   let description = [{
     Row `r` of the step writes slot `r`. The result is the cache after writing; planned, it is the same memory.
+
+    Constraints:
+    * (C1) `fresh` holds one query position.
+    * (C2) heads and widths of `fresh` and the cache agree.
+    * (C3) there is one position for each row.
+
+    Example:
+    ```mlir
+    %after = attn.append %fresh, %cache at %positions : (tensor<?x2x1x4xf32, #attn.axes<row, head, query, width>>, tensor<?x2x?x4xf32, #attn.axes<slot, head, capacity, width>>, tensor<?xi32, #attn.axes<row>>) -> tensor<?x2x?x4xf32, #attn.axes<slot, head, capacity, width>>
+    ```
   }];
   let arguments = (ins Attn_Heads:$fresh, Attn_Heads:$cache, Attn_RowIds:$positions);
   let results = (outs Attn_Heads:$result);
   let assemblyFormat = "$fresh `,` $cache `at` $positions attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // append_c1, append_c2, append_c3
 }
 
 def Attn_LookupOp : Attn_PureOp<"lookup", [InferTypeOpAdaptor]> {
   let summary = "Reads each row's own history: `result[r, h, k, w] = cache[ancestors[r, k], h, k, w]`";
   let description = [{
     `ancestors[r, k]` is the slot that held row `r`'s hypothesis at position `k`, so reordering beams copies a
-    table of ids and no cache.
+    table of ids and no cache. The result's key axis is the size `history`.
+
+    Constraints:
+    * (C1) the ancestors' second axis is the cache's third.
+
+    Example:
+    ```mlir
+    %keys = attn.lookup %cache, %ancestors : (tensor<?x2x?x4xf32, #attn.axes<slot, head, capacity, width>>, tensor<?x?xi32, #attn.axes<row, capacity>>) -> tensor<?x2x?x4xf32, #attn.axes<row, head, history, width>>
+    ```
   }];
   let arguments = (ins Attn_Heads:$cache, TensorRankOf<[I32], [2]>:$ancestors);
   let results = (outs Attn_Heads:$result);
   let assemblyFormat = "$cache `,` $ancestors attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // lookup_c1
 }
 
 def Attn_TakeOp : Attn_PureOp<"take", [InferTypeOpAdaptor]> {
   let summary = "Selects along the batch axis: `result[r, ...] = input[index[r], ...]`";
+  let description = [{
+    Constraints:
+    * (C1) the input has at least one axis.
+
+    Example:
+    ```mlir
+    %k = attn.take %keys, %sources : (tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>, tensor<?xi32, #attn.axes<row>>) -> tensor<?x2x?x4xf32, #attn.axes<row, head, source, width>>
+    ```
+  }];
   let arguments = (ins Attn_Value:$input, Attn_RowIds:$index);
   let results = (outs Attn_Value:$result);
   let assemblyFormat = "$input `,` $index attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // take_c1
 }
 
 def Attn_IncrementOp : Attn_PureOp<"increment", [SameOperandsAndResultType]> {
   let summary = "Adds one to each id: positions become lengths";
+  let description = [{
+    Example:
+    ```mlir
+    %lengths = attn.increment %positions : tensor<?xi32, #attn.axes<row>>
+    ```
+  }];
   let arguments = (ins Attn_RowIds:$input);
   let results = (outs Attn_RowIds:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
@@ -289,6 +566,12 @@ def Attn_IncrementOp : Attn_PureOp<"increment", [SameOperandsAndResultType]> {
 
 def Attn_LogSoftmaxOp : Attn_PureOp<"log_softmax", [SameOperandsAndResultType]> {
   let summary = "`logits - log(sum(exp(logits)))` along the width (vocabulary) axis";
+  let description = [{
+    Example:
+    ```mlir
+    %p = attn.log_softmax %logits : tensor<?x?x43xf32, #attn.axes<batch, target, width>>
+    ```
+  }];
   let arguments = (ins Attn_Rows:$logits);
   let results = (outs Attn_Rows:$result);
   let assemblyFormat = "$logits attr-dict `:` type($logits)";
@@ -296,21 +579,36 @@ def Attn_LogSoftmaxOp : Attn_PureOp<"log_softmax", [SameOperandsAndResultType]> 
 
 def Attn_PickOp : Attn_PureOp<"pick", [InferTypeOpAdaptor]> {
   let summary = "Takes one element of each row: `result[...] = input[..., ids[...]]`";
+  let description = [{
+    Ids outside of the width are the caller's mistake.
+
+    Constraints:
+    * (C1) the ids' axes are the input's axes before the last.
+
+    Example:
+    ```mlir
+    %p = attn.pick %x, %ids : (tensor<?x?x43xf32, #attn.axes<batch, target, width>>, tensor<?x?xi32, #attn.axes<batch, target>>) -> tensor<?x?xf32, #attn.axes<batch, target>>
+    ```
+  }];
   let arguments = (ins Attn_Rows:$input, Attn_Ids:$ids);
   let results = (outs Attn_Float:$result);
   let assemblyFormat = "$input `,` $ids attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // pick_c1
 }
 
 def Attn_TopKOp : Attn_PureOp<"top_k", [InferTypeOpAdaptor]> {
   let summary = "The largest elements of each row, best first; of equal ones the lower id first";
   let description = [{
     The last axis of both results is the size `candidate`, given by the caller, at most the input's width.
+
+    Example:
+    ```mlir
+    %values, %ids = attn.top_k %p : (tensor<?x1x43xf32, #attn.axes<row, query, width>>) -> (tensor<?x1x?xf32, #attn.axes<row, query, candidate>>, tensor<?x1x?xi32, #attn.axes<row, query, candidate>>)
+    ```
   }];
   let arguments = (ins Attn_Rows:$input);
   let results = (outs Attn_Rows:$values, Attn_Ids:$ids);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -325,6 +623,21 @@ def Attn_RecurrenceOp : Attn_PureOp<"recurrence", [IsolatedFromAbove, SingleBloc
     one position of each output sequence, then the next states. Results are the sequences, then the last states.
     `lengths` ends a row early: past its length its states stay and its outputs are zero. `reverse` starts at
     each row's last position.
+
+    Constraints:
+    * (C1) there is a sequence, and each has the axes batch, query and width.
+    * (C2) the body's arguments are a position of each sequence, the states and the constants.
+    * (C3) the body yields a position of each output, then the states.
+
+    Example:
+    ```mlir
+    %y, %last = attn.recurrence over (%x) init (%h) : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<?x8xf32, #attn.axes<batch, width>>) -> (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<?x8xf32, #attn.axes<batch, width>>) {
+    ^bb0(%now: tensor<?x8xf32, #attn.axes<batch, width>>, %state: tensor<?x8xf32, #attn.axes<batch, width>>):
+      %sum = attn.add %now, %state : tensor<?x8xf32, #attn.axes<batch, width>>
+      %next = attn.activation tanh %sum : tensor<?x8xf32, #attn.axes<batch, width>>
+      attn.yield %next, %next : tensor<?x8xf32, #attn.axes<batch, width>>, tensor<?x8xf32, #attn.axes<batch, width>>
+    }
+    ```
   }];
   let arguments = (ins Variadic<Attn_Rows>:$sequences, Variadic<Attn_Rows>:$initial, Variadic<Attn_Float>:$constants,
       Optional<Attn_RowIds>:$lengths, UnitAttr:$reverse);
@@ -334,7 +647,7 @@ def Attn_RecurrenceOp : Attn_PureOp<"recurrence", [IsolatedFromAbove, SingleBloc
     `over` `(` $sequences `)` `init` `(` $initial `)` (`with` `(` $constants^ `)`)? (`lengths` $lengths^)?
     (`reverse` $reverse^)? attr-dict `:` functional-type(operands, results) $body
   }];
-  let hasVerifier = 1;
+  let hasVerifier = 1; // recurrence_c1, recurrence_c2, recurrence_c3
 }
 
 //===----------------------------------------------------------------------===//
@@ -343,6 +656,16 @@ def Attn_RecurrenceOp : Attn_PureOp<"recurrence", [IsolatedFromAbove, SingleBloc
 
 def Attn_YieldOp : Attn_PureOp<"yield", [Terminator, ReturnLike, ParentOneOf<["FusedOp", "KernelOp", "RecurrenceOp"]>]> {
   let summary = "Gives the results of a fused region, a kernel or a cell";
+  let description = [{
+    Example:
+    ```mlir
+    %y = attn.fused(%x) : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>> {
+    ^bb0(%in: tensor<?x?x8xf32, #attn.axes<batch, source, width>>):
+      %out = attn.activation relu %in : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+      attn.yield %out : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    }
+    ```
+  }];
   let arguments = (ins Variadic<Attn_Value>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
@@ -352,12 +675,26 @@ def Attn_FusedOp : Attn_PureOp<"fused", [IsolatedFromAbove, SingleBlock]> {
   let description = [{
     The region is made of ordinary `attn` operations and says what is computed; nothing in it reaches memory but
     the yielded values.
+
+    Constraints:
+    * (C1) the region's arguments have the inputs' types.
+    * (C2) the region yields values of the results' types.
+
+    Example:
+    ```mlir
+    %y = attn.fused(%x, %w) : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<8x8xf32>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>> {
+    ^bb0(%in: tensor<?x?x8xf32, #attn.axes<batch, source, width>>, %weight: tensor<8x8xf32>):
+      %product = attn.linear %in, %weight : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<8x8xf32>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+      %out = attn.activation relu %product : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+      attn.yield %out : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    }
+    ```
   }];
   let arguments = (ins Variadic<Attn_Value>:$inputs);
   let results = (outs Variadic<Attn_Value>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $results) $body";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // fused_c1, fused_c2
 }
 
 def Attn_KernelOp : Attn_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> {
@@ -366,17 +703,46 @@ def Attn_KernelOp : Attn_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
     Block arguments are the kernel's inputs, yielded values its results, `scratch` memory that the caller
     provides after the results. Compiled, the function takes `halide_buffer_t` pointers in this order (inputs,
     results, scratch) after a user context; axes are reversed there, fastest first. Weights carry `#attn.panels`.
+    A dynamic axis takes any extent; axes of one name have one extent.
+
+    Constraints:
+    * (C1) the region ends in a yield of at least one value.
+    * (C2) each entry of `scratch` is a ranked tensor type.
+
+    Example:
+    ```mlir
+    attn.kernel @relu {
+    ^bb0(%in: tensor<?x8xf32, #attn.axes<row, width>>):
+      %out = attn.activation relu %in : tensor<?x8xf32, #attn.axes<row, width>>
+      attn.yield %out : tensor<?x8xf32, #attn.axes<row, width>>
+    }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<TypeArrayAttr>:$scratch);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name (`scratch` $scratch^)? attr-dict-with-keyword $body";
-  let hasVerifier = 1;
+  let hasVerifier = 1; // kernel_c1, kernel_c2
 }
 
 def Attn_CallOp : Attn_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Calls a kernel";
   let description = [{
     Planned, `places` says where each result lives, `scratch` where each scratch buffer lives.
+
+    Constraints:
+    * (C1) `kernel` names an `attn.kernel`.
+    * (C2) inputs and results are the kernel's in number, rank, element and known extents.
+    * (C3) there is a place for each result, or for none.
+    * (C4) there is a place for each scratch buffer, or for none.
+
+    Example:
+    ```mlir
+    attn.kernel @copy {
+    ^bb0(%in: tensor<?x8xf32, #attn.axes<row, width>>):
+      attn.yield %in : tensor<?x8xf32, #attn.axes<row, width>>
+    }
+    %y = attn.call @copy(%x) places [#attn.place<arena, #attn.size<0>>] : (tensor<?x8xf32, #attn.axes<batch * source, width>>) -> tensor<?x8xf32, #attn.axes<batch * source, width>>
+    ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Attn_Value>:$inputs,
       OptionalAttr<TypedArrayAttrBase<Attn_PlaceAttr, "places">>:$places,
@@ -385,6 +751,7 @@ def Attn_CallOp : Attn_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
   let assemblyFormat = [{
     $kernel `(` $inputs `)` (`places` $places^)? (`scratch` $scratch^)? attr-dict `:` functional-type($inputs, $results)
   }];
+  let hasVerifier = 1; // call_c1, call_c2, call_c3, call_c4
 }
 
 #endif // ATTN_OPS

@@ -41,30 +41,30 @@ LogicalResult checkSignature(func::FuncOp func, unsigned arguments) {
   return success();
 }
 
-/// The matmul that `scores` come from, if no causal mask stands between.
-MatmulOp findUnmaskedMatmul(Value scores) {
+/// The operation that mixes positions into `scores`, if nothing causal stands between.
+Operation *findMixing(Value scores) {
   while (Operation *op = scores.getDefiningOp()) {
-    if (isa<CausalMaskOp>(op))
-      return {};
-    if (auto matmul = dyn_cast<MatmulOp>(op))
-      return matmul;
-    if (op->getNumOperands() == 0)
-      return {};
+    auto queryAxis = dyn_cast<QueryAxisInterface>(op);
+    QueryBehaviour behaviour = queryAxis ? queryAxis.getQueryBehaviour() : QueryBehaviour::RowByRow;
+    if (behaviour == QueryBehaviour::Mixing)
+      return op;
+    if (behaviour != QueryBehaviour::RowByRow || op->getNumOperands() == 0)
+      return nullptr;
     scores = op->getOperand(0);
   }
-  return {};
+  return nullptr;
 }
 
 /// A step sees no later positions, so neither may `decode`.
 LogicalResult checkCausality(func::FuncOp decode, const SourceValues &values) {
   LogicalResult result = success();
   decode.walk([&](SoftmaxOp softmax) {
-    MatmulOp matmul = findUnmaskedMatmul(softmax.getScores());
-    if (!matmul || !values.dependsOnTarget(matmul.getRhs()))
+    Operation *mixing = findMixing(softmax.getScores());
+    if (!mixing || !values.dependsOnTarget(mixing->getOperand(1)))
       return;
     InFlightDiagnostic error = softmax.emitOpError()
                                << "of the decoder's self-attention is not causal, so no step can be derived";
-    error.attachNote(matmul.getLoc()) << "these scores reach later positions; a causal mask would hide them";
+    error.attachNote(mixing->getLoc()) << "these scores reach later positions; a causal mask would hide them";
     result = failure();
   });
   return result;
@@ -228,6 +228,8 @@ struct DeriveEntries : impl::DeriveEntriesBase<DeriveEntries> {
     SourceValues values(decode);
     if (failed(checkCausality(decode, values)))
       return failure();
+    for (auto [number, name] : llvm::enumerate({"source_ids", "source_lengths"}))
+      encode.setArgAttr(number, "attn.name", StringAttr::get(&getContext(), name));
     values.moveToEncoder(encode, symbols);
     eraseDeadOperations(encode.getBody().front());
     EntryBuilder entries(decode, values, symbols);

@@ -81,7 +81,8 @@ LinearOp JoinedWeights::join(ArrayRef<LinearOp> linears) {
   WeightOp weight = joinSymbols(weights, rows), bias = joinSymbols(biases, rows);
   Value weightValue = GetWeightOp::create(builder, loc, weight.getType(), weight.getSymName());
   Value biasValue = bias ? GetWeightOp::create(builder, loc, bias.getType(), bias.getSymName()).getResult() : Value();
-  return LinearOp::create(builder, loc, linears.front().getInput(), weightValue, biasValue);
+  LinearOp first = linears.front();
+  return LinearOp::create(builder, loc, first.getInput(), weightValue, biasValue);
 }
 
 } // namespace attn

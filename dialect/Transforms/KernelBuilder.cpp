@@ -23,7 +23,7 @@ static bool actsOnRows(Operation &op) {
   return isa<LinearOp, ActivationOp, AddOp, MulOp, ScaleOp, LayerNormOp, RmsNormOp, LogSoftmaxOp, PickOp, TopKOp>(op);
 }
 
-KernelBuilder::KernelBuilder(FusedOp fused) : fused(fused) {
+KernelBuilder::KernelBuilder(FusedOp fused) : fused(fused), values(fused.getInputs()) {
   Block &body = fused.getBody().front();
   isRowByRow = llvm::all_of(body.without_terminator(), actsOnRows);
   bool hasMatmul = !body.getOps<MatmulOp>().empty(), hasSoftmax = !body.getOps<SoftmaxOp>().empty();
@@ -70,7 +70,7 @@ Role KernelBuilder::findAttentionRole(OpOperand &operand) const {
 }
 
 bool KernelBuilder::isCollapsed(const KernelInput &input) const {
-  int64_t rank = tensorOf(fused.getInputs()[input.number]).getRank();
+  int64_t rank = tensorOf(valueOf(input)).getRank();
   return (input.role == Role::Rows && rank == 3) || (input.role == Role::RowIds && rank == 2);
 }
 
@@ -89,7 +89,7 @@ static RankedTensorType withNames(RankedTensorType type, ArrayRef<StringRef> nam
 }
 
 RankedTensorType KernelBuilder::typeOf(const KernelInput &input) const {
-  RankedTensorType type = tensorOf(fused.getInputs()[input.number]);
+  RankedTensorType type = tensorOf(valueOf(input));
   if (isCollapsed(input))
     type = collapsedType(type);
   switch (input.role) {

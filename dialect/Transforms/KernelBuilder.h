@@ -49,7 +49,10 @@ private:
   void checkRows();
   mlir::RankedTensorType typeOf(const KernelInput &input) const;
 
+  mlir::Value valueOf(const KernelInput &input) const { return values[input.number]; }
+
   FusedOp fused;
+  mlir::OperandRange values; // what the region is given
   bool isRowByRow = false, isAttention = false, isEmbedding = false;
   llvm::SmallVector<KernelInput> inputs;
 };

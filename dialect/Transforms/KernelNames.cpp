@@ -20,10 +20,10 @@ static std::string headsOf(Value value) {
 }
 
 static std::string suffixOf(Operation &op) {
+  if (auto positions = dyn_cast<AddPositionsOp>(op))
+    return positions.getStarts() ? "positions_step" : "positions";
   if (auto activation = dyn_cast<ActivationOp>(op))
     return stringifyActivationKind(activation.getKind()).str();
-  if (isa<AddPositionsOp>(op))
-    return "positions";
   return op.getName().stripDialect().str();
 }
 
@@ -48,7 +48,10 @@ static std::string stemOf(Operation &op) {
   }
   auto type = cast<RankedTensorType>(op.getResult(0).getType());
   std::string heads = headsOf(op.getResult(0));
-  return suffixOf(op) + "_" + (heads.empty() ? dimension(type.getShape().back()) : heads);
+  if (!heads.empty())
+    return suffixOf(op) + "_" + heads;
+  int64_t width = type.getRank() == 0 ? ShapedType::kDynamic : type.getShape().back();
+  return suffixOf(op) + (ShapedType::isDynamic(width) ? std::string() : "_" + std::to_string(width));
 }
 
 std::string describeKernel(KernelOp kernel) {

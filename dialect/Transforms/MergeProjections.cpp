@@ -77,10 +77,9 @@ struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
   void mergeLinears(ArrayRef<LinearOp> linears, JoinedWeights &weights) {
     LinearOp merged = weights.join(linears);
     merged.emitRemark() << "merged: " << linears.size() << " projections of one input are one linear";
-    OpBuilder builder(merged->getContext());
-    builder.setInsertionPointAfter(merged);
     int64_t offset = 0;
     for (LinearOp linear : linears) {
+      OpBuilder builder(linear);
       int64_t width = cast<RankedTensorType>(linear.getType()).getShape().back();
       Value slice = SliceOp::create(builder, linear.getLoc(), merged, offset, width);
       offset += width;

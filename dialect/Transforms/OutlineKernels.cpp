@@ -26,7 +26,6 @@ ArrayAttr findScratch(KernelOp kernel) {
   if (!isChoice || body.getOps<LogSoftmaxOp>().empty() || body.getOps<LinearOp>().empty())
     return {};
   LinearOp linear = *body.getOps<LinearOp>().begin();
-  constexpr int64_t panelColumns = 32;
   int64_t panels = llvm::divideCeil(cast<RankedTensorType>(linear.getType()).getShape().back(), panelColumns);
   Type type = namedTensor(kernel.getContext(), {ShapedType::kDynamic, panels}, {"row", "panel"}, linear.getType().getElementType());
   return Builder(kernel.getContext()).getTypeArrayAttr({type, type});
@@ -57,9 +56,10 @@ public:
         kernel.erase();
         return known;
       }
-    kernel.setSymName(name);
-    symbols.insert(kernel); // numbers kernels that share a name
-    byName[name].push_back(kernel);
+    SmallVector<KernelOp> &sharing = byName[name];
+    sharing.push_back(kernel);
+    kernel.setSymName(sharing.size() == 1 ? name : name + "_" + std::to_string(sharing.size()));
+    symbols.insert(kernel);
     ++size;
     return kernel;
   }
@@ -98,6 +98,7 @@ struct OutlineKernels : impl::OutlineKernelsBase<OutlineKernels> {
       RowViews rows;
       for (auto fused : llvm::make_early_inc_range(func.getOps<FusedOp>()))
         outline(fused, kernels, rows);
+      eraseUnread(func.getBody().front());
     }
     numKernels += kernels.size;
     eraseUnusedWeights(symbols);
@@ -132,11 +133,14 @@ struct OutlineKernels : impl::OutlineKernelsBase<OutlineKernels> {
     return cast<RankedTensorType>(inside.getType()).getRank() < outside.getRank();
   }
 
+  /// Views of what is only read as rows, and weights that were joined to others.
+  void eraseUnread(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (op.use_empty() && (isView(&op) || isa<GetWeightOp, ReadStateOp>(op)))
+        op.erase();
+  }
+
   void eraseUnusedWeights(SymbolTable &symbols) {
-    getOperation().walk([](GetWeightOp get) {
-      if (get->use_empty())
-        get.erase();
-    });
     llvm::StringSet<> used;
     getOperation().walk([&](GetWeightOp get) { used.insert(get.getWeight()); });
     for (auto weight : llvm::make_early_inc_range(getOperation().getOps<WeightOp>()))

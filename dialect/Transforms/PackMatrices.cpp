@@ -14,9 +14,6 @@ namespace attn {
 
 namespace {
 
-/// Columns of a panel: two AVX-512 registers, four AVX2 ones or eight SSE ones of floats.
-constexpr int64_t panelColumns = 32;
-
 /// The weight that a value inside or outside of a fused region stands for, or null.
 GetWeightOp findWeight(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);

@@ -26,7 +26,7 @@ int64_t fileBytes(RankedTensorType type) {
   if (auto panels = dyn_cast_or_null<PanelsAttr>(type.getEncoding()))
     elements = llvm::alignTo(type.getDimSize(0), panels.getColumns()) * type.getDimSize(1);
   else if (type.getRank() == 1)
-    elements = llvm::alignTo(elements, 32);
+    elements = llvm::alignTo(elements, panelColumns);
   return llvm::alignTo(elements * elementBytes, 64);
 }
 

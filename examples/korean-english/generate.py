@@ -9,6 +9,7 @@ the Korean or the English of the showcase sentence below.
 """
 import argparse
 import random
+from collections import Counter
 from dataclasses import dataclass
 
 import english as en
@@ -355,8 +356,6 @@ def described(scene, subject_ko, subject_en, agreement, qualities, tail_en="", t
     """A clause with an adjective: SUBJECT be [very] ADJECTIVE."""
     quality = scene.pick(qualities)
     tense = tense or scene.weighted({"retrospective": 3, "past": 3, "present": 3})
-    if agreement == "1" and tense == "retrospective":
-        tense = "past"
     degree_ko, degree_en = scene.pick(lex.DEGREES) if scene.chance(0.5) else ("", "")
     negative = not degree_ko and scene.chance(0.15)
     stem = ko.negated(quality.stem, False) if negative else quality.stem
@@ -413,9 +412,8 @@ def single(scene):
 
 
 def property_sentence(scene):
-    """A thing, a place or a person described."""
-    kind = scene.weighted({"thing": 4, "place": 2, "person": 2})
-    if kind == "thing":
+    """A thing or a place described."""
+    if scene.chance(0.6):
         _, nouns, qualities = scene.pick([t for t in lex.TRANSITIVE if t[2]])
         noun = scene.pick(nouns)
         pointers = [("", "the")] + ([("이", "this"), ("그", "that")] if noun.counter else [])
@@ -424,11 +422,8 @@ def property_sentence(scene):
         return described(scene, case(scene, en.words(word, noun.ko)),
                          noun.en if named else noun.determined(meaning),
                          "p" if noun.plural_only else "3", qualities)
-    if kind == "place":
-        place = scene.pick([p for p in lex.PLACES if p.en.startswith("the ")])
-        return described(scene, case(scene, place.ko), place.en, "3", lex.PLACE_QUALITIES)
-    person = scene.pick([lex.I[scene.polite]] + lex.PEOPLE)
-    return described(scene, subject_phrase(scene, person), person.en, person.agreement, lex.FEELINGS)
+    place = scene.pick([p for p in lex.PLACES if p.en.startswith("the ")])
+    return described(scene, case(scene, place.ko), place.en, "3", lex.PLACE_QUALITIES)
 
 
 def case(scene, phrase):
@@ -445,12 +440,34 @@ def existence_sentence(scene):
     return existence(scene, scene.casually(place.ko + "에", place.ko), place.at, tense, time)
 
 
+def feeling_sentence(scene):
+    """`어제 너무 피곤했어` / `I was too tired yesterday`."""
+    shown = choose_person(scene)
+    person = shown or lex.I[scene.polite]
+    tense = scene.pick(["past", "present"])
+    time_ko, time_en = state_time(scene, tense)
+    return described(scene, en.words(*opening(scene, shown, time_ko)), person.en, person.agreement,
+                     lex.FEELINGS, time_en, tense)
+
+
 def weather_sentence(scene):
-    """The weather at a time."""
-    tense = scene.pick(["retrospective", "past", "future"])
-    time_ko, time_en = time_phrase(scene, tense)
-    korean, english = weather(scene, lambda stem, form: ko.statement(stem, form, scene.polite), tense)
-    return en.words(time_ko, korean), en.words(english, time_en)
+    """`오늘 너무 추워` / `it is too cold today`, `비가 와` / `it is raining`."""
+    tense = scene.pick(["retrospective", "past", "present", "future"])
+    time_ko, time_en = state_time(scene, tense)
+    if scene.chance(0.6):
+        subject, it = scene.pick([("", "it"), (accustomed(scene, "날씨"), "the weather")])
+        return described(scene, en.words(time_ko, subject), it, "3", lex.WEATHER, time_en, tense)
+    noun, verb = scene.pick(list(lex.FALLING.items()))
+    predicate = ko.statement(lex.COME.stem, TENSES[tense][1], scene.polite)
+    group = en.affirmed(verb, "progressive" if tense == "present" else tense, "3")
+    return en.words(time_ko, accustomed(scene, noun), predicate), en.words("it", group, time_en)
+
+
+def state_time(scene, tense):
+    """A time for a state; at present that is today, now or these days."""
+    if tense == "present":
+        return scene.pick([("", ""), ("오늘", "today"), ("지금", "now"), ("요즘", "these days")])
+    return time_phrase(scene, tense)
 
 
 def question(scene):
@@ -609,9 +626,9 @@ def before_or_after(scene):
 
 
 SENTENCES = {
-    single: 30, question: 8, proposal: 3, property_sentence: 6, existence_sentence: 4,
-    weather_sentence: 2, visit_and_remark: 14, action_and_remark: 10, two_actions: 6, but: 4, so: 5,
-    conditional: 3, sequence: 5, before_or_after: 3,
+    single: 30, question: 8, proposal: 3, property_sentence: 5, existence_sentence: 4,
+    weather_sentence: 4, feeling_sentence: 4, visit_and_remark: 14, action_and_remark: 10,
+    two_actions: 6, but: 4, so: 5, conditional: 3, sequence: 5, before_or_after: 3,
 }
 LONGEST = 14  # Korean words
 
@@ -637,6 +654,14 @@ def distinct_pairs(rng, count):
     return pairs
 
 
+def split(pairs, count):
+    """(training, test): neither side of a test pair occurs in training."""
+    repeats = Counter(english for _, english in pairs)
+    test = [pair for pair in pairs if repeats[pair[1]] == 1][:count]
+    chosen = set(test)
+    return [pair for pair in pairs if pair not in chosen], test
+
+
 def write(path, pairs):
     """Write one `Korean<TAB>English` line a pair."""
     with open(path, "w", encoding="utf-8") as out:
@@ -652,8 +677,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     pairs = distinct_pairs(random.Random(args.seed), args.pairs + args.test_pairs)
-    write(args.test, pairs[:args.test_pairs])
-    write(args.train, pairs[args.test_pairs:])
+    train, test = split(pairs, args.test_pairs)
+    write(args.train, train)
+    write(args.test, test)
 
 
 if __name__ == "__main__":

@@ -48,9 +48,9 @@ Model::Model(const std::string &folder, const attnrt_descriptor *given, const at
     library = std::make_unique<SharedLibrary>(prefix + "/lib" + info.name + ".so");
     descriptor = static_cast<const attnrt_descriptor *>(library->find(symbolPart(info.name) + "_descriptor"));
   }
-  checkDescriptor();
   if (info.decoder)
     checkDecoderEntries(info);
+  checkDescriptor();
   chooseVariant(options.variant);
   if (options.verify_weights)
     weightFile.verify();

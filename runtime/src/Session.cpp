@@ -32,7 +32,7 @@ Session::Guard::~Guard() { session.isBusy = false; }
 Session::Session(std::shared_ptr<const Model> model, const attnrt_session_options &options,
                  Executor *executor)
     : owner(std::move(model)), room(options),
-      ownExecutor(executor ? nullptr : std::make_unique<ThreadPool>(options.threads)),
+      ownExecutor(executor ? nullptr : makeThreadPool(options.threads)),
       context(executor ? *executor : *ownExecutor) {
   const DecoderInfo &decoder = owner->decoder();
   const auto require = [](const char *what, int64_t value, int64_t limit) {

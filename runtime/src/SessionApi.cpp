@@ -8,14 +8,6 @@
 namespace attnrt {
 namespace {
 
-std::unique_ptr<ThreadPool> makePool(int32_t threads) {
-  constexpr int32_t most = 1024;
-  check(threads >= 0 && threads <= most, ATTNRT_OUT_OF_RANGE, "the number of threads must be from 0 to ",
-        most, ", but is ", threads);
-  const int32_t cores = std::max(1, static_cast<int32_t>(std::thread::hardware_concurrency()));
-  return std::make_unique<ThreadPool>(threads == 0 ? cores : threads);
-}
-
 attnrt_session_options defaultSessionOptions(const Model &model) {
   const attnrt_decode_options decoding = defaultDecodeOptions(model);
   attnrt_session_options options{};
@@ -48,7 +40,7 @@ attnrt_status attnrt_pool_create(int32_t threads, attnrt_pool **out) {
   return guard([&] {
     requirePointer(out, "out");
     *out = nullptr;
-    *out = new attnrt_pool{makePool(threads)};
+    *out = new attnrt_pool{makeThreadPool(threads)};
   });
 }
 

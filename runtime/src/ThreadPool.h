@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -81,6 +82,9 @@ private:
   std::atomic<bool> ends{false};      // written under `mutex`
   std::vector<std::thread> threads;
 };
+
+/// A pool of a number that a user gave: 0 is one thread per core.
+std::unique_ptr<Executor> makeThreadPool(int32_t threads);
 
 /// The threads of the host program.
 class HostExecutor final : public Executor {

@@ -150,7 +150,7 @@ std::string errorAfter(const std::string &from, const std::string &to) {
 }
 
 TEST(LowerEntries, RejectsAModuleThatIsNotPlanned) {
-  EXPECT_NE(errorAfter("attn.weight_bytes = 16640 : i64", "other = 0").find("is not planned"), std::string::npos);
+  EXPECT_NE(errorAfter("attn.weight_bytes = 16640 : i64", "attn.other = 0 : i64").find("is not planned"), std::string::npos);
 }
 
 TEST(LowerEntries, RejectsAMergeOfHeadsThatLieApart) {

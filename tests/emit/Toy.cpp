@@ -24,7 +24,9 @@ ScratchFolder::~ScratchFolder() { llvm::sys::fs::remove_directories(path); }
 
 ParsedModule::ParsedModule(const std::string &text) : context(mlir::MLIRContext::Threading::DISABLED) {
   context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
-  context.getDiagEngine().registerHandler([this](mlir::Diagnostic &found) { errors += found.str() + "\n"; });
+  context.getDiagEngine().registerHandler([this](mlir::Diagnostic &found) {
+    llvm::raw_string_ostream(errors) << found.getLocation() << ": " << found << "\n";
+  });
   module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   EXPECT_TRUE(module) << errors;
 }

@@ -3,7 +3,7 @@ module attributes {attn.sizes = ["batch", "capacity", "source"],
                    attn.state_bytes = #attn.size<64 + 128 * batch * capacity>, attn.weight_bytes = 16640 : i64} {
   attn.weight @w from ["a", "b"] rows [24, 16] at 0 : tensor<40x64xf32, #attn.panels<32>>
   attn.weight @b from ["c"] at 16384 : tensor<40xf32>
-  attn.state @memory at #attn.size<64> : tensor<?x?x32xf32, #attn.axes<batch, source, width>>
+  attn.state @memory at <64> : tensor<?x?x32xf32, #attn.axes<batch, source, width>>
 
   attn.kernel @linear {
   ^bb0(%x: tensor<?x64xf32, #attn.axes<row, width>>, %w: tensor<40x64xf32, #attn.panels<32>>, %b: tensor<40xf32>):

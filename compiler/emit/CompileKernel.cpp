@@ -1,0 +1,88 @@
+//===- CompileKernel.cpp - a kernel's region to an object file --------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Target features, the border to Halide's exceptions, and the shape of the function that is written.
+
+#include "compiler/emit/CompileKernel.h"
+
+#include "compiler/schedules/KernelPipeline.h"
+
+#include "llvm/ADT/ScopeExit.h"
+
+#include <algorithm>
+
+namespace attnc {
+
+namespace {
+/// Halide only warns of a call that can never succeed; here that is an error.
+class WarningCollector : public Halide::CompileTimeErrorReporter {
+public:
+  void warning(const char *message) override {
+    if (llvm::StringRef(message).contains("guaranteed to fail"))
+      failure = message;
+  }
+  [[noreturn]] void error(const char *message) override { throw Halide::CompileError(message); }
+
+  std::string failure;
+};
+} // namespace
+
+static llvm::Expected<Halide::Target> parseTarget(const KernelTarget &target) {
+  if (!Halide::Target::validate_target_string(target.halide))
+    return llvm::createStringError("'%s' is not a Halide target", target.halide.c_str());
+  Halide::Target parsed(target.halide);
+  parsed.set_features({Halide::Target::UserContext, Halide::Target::NoRuntime, Halide::Target::NoBoundsQuery});
+  parsed.set_feature(Halide::Target::NoAsserts, !target.asserts);
+  return parsed;
+}
+
+// The first output's buffer becomes another name for the second's.
+static Halide::Module shareFirstOutput(const Halide::Module &module, const KernelPipeline &pipeline) {
+  std::string first = pipeline.outputs[0].name(), second = pipeline.outputs[1].name();
+  Halide::Module result(module.name(), module.target());
+  for (Halide::Internal::LoweredFunc function : module.functions()) {
+    auto isFirst = [&](const Halide::Internal::LoweredArgument &argument) { return argument.name == first; };
+    auto found = std::find_if(function.args.begin(), function.args.end(), isFirst);
+    if (found != function.args.end() && function.linkage != Halide::LinkageType::Internal) {
+      function.args.erase(found);
+      Halide::Expr shared = Halide::Internal::Variable::make(Halide::type_of<halide_buffer_t *>(), second + ".buffer");
+      function.body = Halide::Internal::LetStmt::make(first + ".buffer", shared, function.body);
+    }
+    result.append(function);
+  }
+  return result;
+}
+
+static llvm::Error writeObject(attn::KernelOp kernel, const Halide::Target &target, const std::string &name,
+                               const std::string &path) {
+  llvm::Expected<KernelPipeline> pipeline = buildKernelPipeline(kernel, describeCpu(target));
+  if (!pipeline)
+    return pipeline.takeError();
+  Halide::Pipeline whole(pipeline->outputs);
+  Halide::Module module = whole.compile_to_module(pipeline->arguments, name, target, Halide::LinkageType::External);
+  if (pipeline->firstSharesSecond)
+    module = shareFirstOutput(module, *pipeline);
+  module.compile({{Halide::OutputFileType::object, path}});
+  return llvm::Error::success();
+}
+
+llvm::Error compileKernel(attn::KernelOp kernel, const KernelTarget &target, const std::string &name,
+                          const std::string &path) {
+  WarningCollector warnings;
+  Halide::set_custom_compile_time_error_reporter(&warnings);
+  llvm::scope_exit restore([] { Halide::set_custom_compile_time_error_reporter(nullptr); });
+  try {
+    llvm::Expected<Halide::Target> parsed = parseTarget(target);
+    if (!parsed)
+      return parsed.takeError();
+    if (llvm::Error error = writeObject(kernel, *parsed, name, path))
+      return error;
+  } catch (const Halide::Error &error) {
+    return llvm::createStringError("kernel '%s': %s", name.c_str(), error.what());
+  }
+  if (!warnings.failure.empty())
+    return llvm::createStringError("kernel '%s': %s", name.c_str(), warnings.failure.c_str());
+  return llvm::Error::success();
+}
+
+} // namespace attnc

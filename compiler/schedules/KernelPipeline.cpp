@@ -1,0 +1,329 @@
+//===- KernelPipeline.cpp - a scheduled kernel, ready to be compiled --------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// One function per archetype: inputs from the region, stages from kernels/, parameters from ChooseSchedule.
+
+#include "compiler/schedules/KernelPipeline.h"
+
+#include "compiler/kernels/Archetype.h"
+#include "compiler/kernels/Math.h"
+#include "compiler/kernels/Region.h"
+#include "compiler/schedules/cpu/Schedules.h"
+
+using Halide::Expr;
+using Halide::Func;
+using Halide::Var;
+using mlir::RankedTensorType;
+
+namespace attnc {
+
+static RankedTensorType typeOf(mlir::Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+static int widthOf(mlir::Value value) { return typeOf(value).getShape().back(); }
+
+static std::vector<Var> axisVars(mlir::Value value) {
+  std::vector<Var> vars;
+  for (int axis = 0; axis < typeOf(value).getRank(); ++axis)
+    vars.push_back(Var("axis" + std::to_string(axis)));
+  return vars;
+}
+
+namespace {
+/// Builds the pipeline of one kernel; members are shared by the archetypes.
+class PipelineBuilder {
+public:
+  PipelineBuilder(attn::KernelOp kernel, const CpuTarget &cpu) : kernel(kernel), cpu(cpu), region(kernel) {
+    pipeline.arguments = region.arguments();
+  }
+
+  llvm::Expected<KernelPipeline> build();
+
+private:
+  LinearInputs linearInputs(attn::LinearOp linear);
+  void buildMatmul(const MatmulMatch &match);
+  void addLinearResult(const MatmulMatch &match, mlir::Value value, const LinearInputs &inputs);
+  void addNormResult(mlir::Operation *norm, mlir::Value value);
+  void buildAttentionKernel(const AttentionMatch &match);
+  llvm::Error buildVocabularyKernel(const VocabularyMatch &match);
+  void buildLogProbabilities(const VocabularyMatch &match, const LinearInputs &inputs);
+  void addPick(const VocabularyMatch &match, VocabularyStages &stages);
+  void addTop(const LinearInputs &inputs, VocabularyStages &stages);
+  void buildAppend(attn::AppendOp append);
+  void buildRows();
+  void addResult(Func result, mlir::Value value);
+  Expr storable(mlir::Value value, const Coordinates &at);
+
+  attn::KernelOp kernel;
+  const CpuTarget &cpu;
+  Region region;
+  KernelPipeline pipeline;
+};
+} // namespace
+
+/// Adds a result and lets what follows read it from memory.
+void PipelineBuilder::addResult(Func result, mlir::Value value) {
+  region.constrain(result, typeOf(value));
+  pipeline.outputs.push_back(result);
+  Tensor stored = region.tensor(value);
+  stored.at = [result](const Coordinates &at) { return result(std::vector<Expr>(at)); };
+  region.bind(value, stored);
+}
+
+LinearInputs PipelineBuilder::linearInputs(attn::LinearOp linear) {
+  return {region.tensor(linear.getInput()), region.panels(linear.getWeight()), region.vector(linear.getBias())};
+}
+
+//===----------------------------------------------------------------------===//
+// Matmul with epilogue
+//===----------------------------------------------------------------------===//
+
+void PipelineBuilder::addLinearResult(const MatmulMatch &match, mlir::Value value, const LinearInputs &inputs) {
+  MatmulSchedule schedule = chooseMatmul(cpu, inputs.weight.in, inputs.weight.out);
+  mlir::Value linear = attn::LinearOp(match.linear).getResult();
+  auto epilogue = [&](const Tensor &result, const Coordinates &at) {
+    region.bind(linear, result);
+    return region.tensor(value).at(at);
+  };
+  std::string name = "result" + std::to_string(pipeline.outputs.size());
+  LinearStages stages = buildLinear(inputs, schedule.tiles, epilogue, name);
+  region.bind(linear, {});
+  scheduleMatmul(stages, schedule);
+  stages.result.compute_root();
+  addResult(stages.result, value);
+}
+
+void PipelineBuilder::addNormResult(mlir::Operation *norm, mlir::Value value) {
+  auto layer = llvm::dyn_cast<attn::LayerNormOp>(norm);
+  int width = widthOf(norm->getResult(0));
+  RowNormInputs inputs;
+  inputs.input = region.tensor(norm->getOperand(0));
+  inputs.weight = region.vector(norm->getOperand(1));
+  inputs.bias = layer ? region.vector(layer.getBias()) : nullptr;
+  inputs.epsilon = norm->getAttrOfType<mlir::FloatAttr>("epsilon").getValue().convertToFloat();
+  inputs.centred = static_cast<bool>(layer);
+  inputs.width = width;
+  inputs.lanes = lanesDividing(width, cpu.lanes);
+  std::string name = "result" + std::to_string(pipeline.outputs.size());
+  RowNormStages stages = buildRowNorm(inputs, name);
+  region.bind(norm->getResult(0), stages.result);
+  std::vector<Var> vars = axisVars(value);
+  Func result(name);
+  result(vars) = storable(value, {vars.begin(), vars.end()});
+  scheduleRows(result.compute_root(), vars, cpu.lanes);
+  scheduleRowNorm(stages, inputs.lanes, result, vars[1]);
+  region.bind(norm->getResult(0), {});
+  addResult(result, value);
+}
+
+void PipelineBuilder::buildMatmul(const MatmulMatch &match) {
+  LinearInputs inputs = linearInputs(match.linear);
+  // What a norm reads has to be in memory before it; results keep the order of the yield.
+  llvm::DenseMap<mlir::Value, Func> made;
+  for (bool second : {false, true})
+    for (mlir::Value value : region.results())
+      if (second == (match.norm && dependsOn(value, match.norm)) && !made.count(value)) {
+        if (second)
+          addNormResult(match.norm, value);
+        else
+          addLinearResult(match, value, inputs);
+        made[value] = pipeline.outputs.back();
+      }
+  pipeline.outputs.clear();
+  for (mlir::Value value : region.results())
+    pipeline.outputs.push_back(made[value]);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
+  attn::MatmulOp products = match.products;
+  AttentionInputs inputs;
+  inputs.query = region.tensor(products.getLhs());
+  inputs.key = region.tensor(products.getRhs());
+  attn::MatmulOp context = match.context;
+  inputs.value = region.tensor(context.getRhs());
+  inputs.queryFactor = match.factor;
+  inputs.width = widthOf(products.getLhs());
+  inputs.valueWidth = widthOf(context.getRhs());
+  attn::SoftmaxOp softmax = match.softmax;
+  inputs.score = [&](Expr product, const Coordinates &at) {
+    region.bind(match.scaled, {at, [product](const Coordinates &) { return product; }});
+    Expr score = region.tensor(softmax.getScores()).at(at);
+    region.bind(match.scaled, {});
+    return score;
+  };
+  Expr keys = inputs.key.extents[1];
+  Tensor lengths = match.lengths ? region.tensor(match.lengths) : Tensor();
+  inputs.keyEnd = [&](Expr lastQuery, Expr batch) {
+    Expr end = keys;
+    if (lengths.defined())
+      end = Halide::min(end, lengths.at({batch}));
+    return match.causal ? Halide::min(end, lastQuery + 1) : end;
+  };
+  bool oneQuery = typeOf(products.getLhs()).getDimSize(2) == 1;
+  AttentionSchedule schedule = chooseAttention(cpu, inputs.width, inputs.valueWidth, oneQuery);
+  AttentionStages stages = buildAttention(inputs, schedule.tiles);
+  scheduleAttention(stages, schedule);
+  addResult(stages.result, context.getResult());
+}
+
+//===----------------------------------------------------------------------===//
+// Vocabulary
+//===----------------------------------------------------------------------===//
+
+// Logits are the result's memory first, log-probabilities then.
+void PipelineBuilder::buildLogProbabilities(const VocabularyMatch &match, const LinearInputs &inputs) {
+  attn::LogSoftmaxOp logSoftmax = match.logSoftmax;
+  mlir::Value linear = logSoftmax.getLogits();
+  MatmulSchedule schedule = chooseMatmul(cpu, inputs.weight.in, inputs.weight.out);
+  auto logit = [](const Tensor &result, const Coordinates &at) { return result.at(at); };
+  LinearStages logits = buildLinear(inputs, schedule.tiles, logit, "logits");
+  scheduleMatmul(logits, schedule);
+  logits.result.compute_root();
+  addResult(logits.result, linear);
+  int lanes = lanesDividing(inputs.weight.out, cpu.lanes);
+  RowLogSumStages sums = buildRowLogSum(region.tensor(linear), inputs.weight.out, lanes);
+  std::vector<Var> vars = axisVars(linear);
+  Func result("result");
+  result(vars) = logits.result(vars[0], vars[1]) - sums.logSum(vars[1]);
+  scheduleRows(result, vars, cpu.lanes);
+  scheduleRowLogSum(sums, lanes, result, vars[1]);
+  addResult(result, logSoftmax.getResult());
+  pipeline.firstSharesSecond = true;
+}
+
+void PipelineBuilder::addPick(const VocabularyMatch &match, VocabularyStages &stages) {
+  attn::LogSoftmaxOp logSoftmax = match.logSoftmax;
+  Func logSum = stages.logSum.logSum;
+  Tensor logits = region.tensor(logSoftmax.getLogits());
+  logits.at = [logits, logSum](const Coordinates &at) { return logits.at(at) - logSum(at[1]); };
+  region.bind(logSoftmax.getResult(), logits);
+  mlir::Value picked = region.results()[0];
+  Var row("row");
+  Func result("picked");
+  result(row) = region.tensor(picked).at({row});
+  result.parallel(row);
+  scheduleLogSum(stages.logSum, cpu.lanes, result, row);
+  addResult(result, picked);
+}
+
+void PipelineBuilder::addTop(const LinearInputs &inputs, VocabularyStages &stages) {
+  TopStages top = buildTop(inputs, stages);
+  scheduleTop(top, stages, cpu.lanes);
+  for (int i = 0; i < 2; ++i)
+    region.constrainTupleElement(top.result.output_buffers()[i], typeOf(region.results()[i]));
+  pipeline.outputs.push_back(top.result);
+}
+
+llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match) {
+  LinearInputs inputs = linearInputs(match.linear);
+  if (!match.top && !match.pick) {
+    buildLogProbabilities(match, inputs);
+    return llvm::Error::success();
+  }
+  std::optional<mlir::ArrayAttr> scratch = kernel.getScratch();
+  if (!scratch || scratch->size() != 2)
+    return llvm::createStringError("kernel '%s' needs scratch for the maximum and the sum of each panel",
+                                   kernel.getSymName().str().c_str());
+  MatmulSchedule schedule = chooseMatmul(cpu, inputs.weight.in, inputs.weight.out);
+  VocabularyStages stages = buildVocabulary(inputs, schedule.tiles);
+  scheduleVocabulary(stages, schedule);
+  for (int i = 0; i < 2; ++i) {
+    auto type = llvm::cast<RankedTensorType>(llvm::cast<mlir::TypeAttr>((*scratch)[i]).getValue());
+    region.constrainTupleElement(stages.panels.output_buffers()[i], type);
+  }
+  if (match.top)
+    addTop(inputs, stages);
+  else
+    addPick(match, stages);
+  pipeline.outputs.push_back(stages.panels);
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Append and rows
+//===----------------------------------------------------------------------===//
+
+// Only the new rows are written; the rest of the cache is the same memory as the input.
+void PipelineBuilder::buildAppend(attn::AppendOp append) {
+  Tensor fresh = region.tensor(append.getFresh()), positions = region.tensor(append.getPositions());
+  Tensor cache = region.tensor(append.getCache());
+  Var width("width"), key("key"), head("head"), row("row");
+  Halide::RDom rows(0, positions.extents[0], "rows");
+  Expr position = Halide::max(Halide::min(positions.at({rows}), cache.extents[1] - 1), 0);
+  Func result("cache");
+  result(width, key, head, row) = Halide::undef<float>();
+  result(width, position, head, rows) = fresh.at({width, 0, head, rows});
+  result.update().vectorize(width, lanesDividing(widthOf(append.getFresh()), cpu.lanes));
+  addResult(result, append.getResult());
+}
+
+static bool mayBeMasked(mlir::Value value) {
+  mlir::Operation *op = value.getDefiningOp();
+  if (!op || llvm::isa<attn::SoftmaxOp, attn::MatmulOp, attn::LinearOp>(op))
+    return false;
+  return llvm::isa<attn::CausalMaskOp, attn::PaddingMaskOp>(op) || llvm::any_of(op->getOperands(), mayBeMasked);
+}
+
+/// The element of a result as memory holds it: masked scores are minus infinity there, made as bits because the
+/// compiler may assume that no float is infinite.
+Expr PipelineBuilder::storable(mlir::Value value, const Coordinates &at) {
+  Expr element = region.tensor(value).at(at);
+  if (!mayBeMasked(value))
+    return element;
+  Expr bits = Halide::reinterpret<int32_t>(element);
+  return Halide::reinterpret<float>(Halide::select(element < 0.5f * MaskedScore, int32_t(0xff800000), bits));
+}
+
+void PipelineBuilder::buildRows() {
+  for (mlir::Value value : region.results()) {
+    mlir::Operation *norm = nullptr;
+    kernel.walk([&](mlir::Operation *op) {
+      if (llvm::isa<attn::LayerNormOp, attn::RmsNormOp>(op) && dependsOn(value, op))
+        norm = norm ? norm : op;
+    });
+    if (norm && typeOf(value).getRank() > 1) {
+      addNormResult(norm, value);
+      continue;
+    }
+    std::vector<Var> vars = axisVars(value);
+    Func result("result" + std::to_string(pipeline.outputs.size()));
+    region.rowStages.clear();
+    result(vars) = storable(value, {vars.begin(), vars.end()});
+    scheduleRows(result, vars, cpu.lanes);
+    for (Func stage : region.rowStages)
+      stage.compute_at(result, vars.size() > 1 ? vars[1] : vars[0]).store_in(Halide::MemoryType::Stack);
+    result.compute_root();
+    addResult(result, value);
+  }
+}
+
+llvm::Expected<KernelPipeline> PipelineBuilder::build() {
+  for (mlir::Operation &op : kernel.getBody().front().without_terminator())
+    if (llvm::isa<attn::RecurrenceOp>(op))
+      return llvm::createStringError("kernel '%s': no schedule for '%s' yet", kernel.getSymName().str().c_str(),
+                                     op.getName().getStringRef().str().c_str());
+  if (auto match = matchVocabulary(kernel)) {
+    if (llvm::Error error = buildVocabularyKernel(*match))
+      return error;
+  } else if (findOnly<attn::TopKOp>(kernel)) {
+    return llvm::createStringError("kernel '%s': 'attn.top_k' needs the linear and log_softmax before it",
+                                   kernel.getSymName().str().c_str());
+  } else if (auto match = matchMatmul(kernel)) {
+    buildMatmul(*match);
+  } else if (auto match = matchAttention(kernel)) {
+    buildAttentionKernel(*match);
+  } else if (auto append = findOnly<attn::AppendOp>(kernel)) {
+    buildAppend(append);
+  } else {
+    buildRows();
+  }
+  return std::move(pipeline);
+}
+
+llvm::Expected<KernelPipeline> buildKernelPipeline(attn::KernelOp kernel, const CpuTarget &cpu) {
+  return PipelineBuilder(kernel, cpu).build();
+}
+
+} // namespace attnc

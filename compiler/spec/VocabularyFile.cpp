@@ -1,0 +1,50 @@
+//===- VocabularyFile.cpp - files that list tokens -------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file that starts with '[' is JSON.
+
+#include "compiler/spec/VocabularyFile.h"
+
+#include "nlohmann/json.hpp"
+
+#include <fstream>
+#include <sstream>
+
+namespace attnc {
+
+static std::optional<std::vector<std::string>> parseList(const std::string &text, std::string &error) {
+  nlohmann::json list = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!list.is_array()) {
+    error = "it is no JSON list";
+    return std::nullopt;
+  }
+  std::vector<std::string> tokens;
+  for (const nlohmann::json &item : list) {
+    if (!item.is_string()) {
+      error = "entry " + std::to_string(tokens.size()) + " is no text";
+      return std::nullopt;
+    }
+    tokens.push_back(item.get<std::string>());
+  }
+  return tokens;
+}
+
+std::optional<std::vector<std::string>> readVocabulary(const std::string &path, std::string &error) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream buffer;
+  buffer << in.rdbuf();
+  std::string text = buffer.str();
+  if (text.empty()) {
+    error = "it cannot be read, or is empty";
+    return std::nullopt;
+  }
+  if (text[0] == '[')
+    return parseList(text, error);
+  std::vector<std::string> tokens;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    tokens.push_back(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
+  return tokens;
+}
+
+} // namespace attnc

@@ -1,0 +1,32 @@
+//===- KernelCases.h - kernels under test, by archetype ---------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text of kernels, sizes to run them with and what inputs they take.
+
+#ifndef ATTNC_TESTS_KERNELS_KERNEL_CASES_H
+#define ATTNC_TESTS_KERNELS_KERNEL_CASES_H
+
+#include "tests/kernels/KernelHarness.h"
+
+namespace attnc::test {
+
+struct KernelCase {
+  std::string name;
+  std::string text;
+  std::vector<Sizes> sizes;
+  double tolerance;
+  std::map<int, int64_t> idLimits; // argument -> ids are below this
+  /// Arguments whose elements are set per size: argument -> size name whose extent bounds them (exclusive).
+  std::map<int, std::string> idSizes;
+};
+
+std::vector<KernelCase> matmulCases();
+std::vector<KernelCase> attentionCases();
+std::vector<KernelCase> vocabularyCases();
+std::vector<KernelCase> rowCases();
+
+inline void PrintTo(const KernelCase &kernelCase, std::ostream *out) { *out << kernelCase.name; }
+
+} // namespace attnc::test
+
+#endif // ATTNC_TESTS_KERNELS_KERNEL_CASES_H

@@ -1,0 +1,220 @@
+//===- KernelHarness.cpp - compiles, runs and checks single kernels ---------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Objects are linked with Halide's runtime into a shared library, whose parallel loops and errors come back here.
+
+#include "tests/kernels/KernelHarness.h"
+
+#include "compiler/emit/CompileKernel.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Object/ObjectFile.h"
+
+#include <Halide.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <thread>
+
+static int parallelThreads = 1;
+static std::string lastError;
+
+// Kernels' loads of these symbols find the program's own before the runtime's.
+extern "C" int halide_do_par_for(void *context, halide_task_t task, int begin, int count, uint8_t *closure) {
+  std::atomic<int> next = begin, failure = 0;
+  auto work = [&] {
+    for (int index = next++; index < begin + count; index = next++)
+      if (int code = task(context, index, closure))
+        failure = code;
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < parallelThreads; ++i)
+    others.emplace_back(work);
+  work();
+  for (std::thread &other : others)
+    other.join();
+  return failure;
+}
+
+extern "C" void halide_error(void *, const char *message) { lastError = message; }
+
+namespace attnc::test {
+
+using reference::Array;
+
+void setThreads(int threads) { parallelThreads = threads; }
+
+std::vector<Variant> runnableVariants() {
+  std::vector<Variant> variants = {{"baseline", "x86-64-linux", false}};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+    variants.push_back({"avx2", "x86-64-linux-avx-avx2-f16c-fma-sse41", false});
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    variants.push_back({"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41", false});
+  variants.push_back({variants.back().name + "_asserts", variants.back().halide, true});
+  return variants;
+}
+
+struct TestKernel::Impl {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  attn::KernelOp kernel;
+  std::string folder;
+  void *library = nullptr;
+  void *function = nullptr;
+};
+
+/// The most arguments of a kernel under test. The x86-64 calling convention lets a function ignore arguments, so one
+/// type serves all kernels.
+constexpr size_t MostArguments = 16;
+template <size_t... Index> static int call(void *function, void *const *arguments, std::index_sequence<Index...>) {
+  using Function = int (*)(decltype(static_cast<void>(Index), static_cast<void *>(nullptr))...);
+  return reinterpret_cast<Function>(function)(arguments[Index]...);
+}
+
+static std::string temporaryFolder() {
+  std::string path = (std::filesystem::temp_directory_path() / "attnc-kernels-XXXXXX").string();
+  return mkdtemp(path.data());
+}
+
+TestKernel::TestKernel(const std::string &text) : impl(std::make_unique<Impl>()) {
+  impl->context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
+  impl->module = mlir::parseSourceString<mlir::ModuleOp>(text, &impl->context);
+  impl->folder = temporaryFolder();
+  if (!impl->module) {
+    ADD_FAILURE() << "the kernel's text does not parse:\n" << text;
+    return;
+  }
+  for (auto kernel : impl->module->getOps<attn::KernelOp>())
+    impl->kernel = kernel;
+}
+
+TestKernel::~TestKernel() {
+  if (impl->library)
+    dlclose(impl->library);
+  std::filesystem::remove_all(impl->folder);
+}
+
+attn::KernelOp TestKernel::op() const { return impl->kernel; }
+
+static std::string runtimeObject(const std::string &halide) {
+  static const std::string folder = temporaryFolder();
+  std::string path = folder + "/" + halide + ".o";
+  if (!std::filesystem::exists(path))
+    Halide::compile_standalone_runtime(path, Halide::Target(halide));
+  return path;
+}
+
+bool TestKernel::load(const Variant &variant) {
+  if (!impl->kernel)
+    return false;
+  std::string object = impl->folder + "/kernel.o", library = impl->folder + "/" + variant.name + ".so";
+  if (llvm::Error error = compileKernel(impl->kernel, {variant.halide, variant.asserts}, "kernel_under_test", object)) {
+    ADD_FAILURE() << llvm::toString(std::move(error));
+    return false;
+  }
+  std::string command = std::string(ATTNC_LINKER) + " -shared -o " + library + " " + object + " " +
+                        runtimeObject(variant.halide);
+  if (std::system(command.c_str()) != 0) {
+    ADD_FAILURE() << "cannot link: " << command;
+    return false;
+  }
+  if (impl->library)
+    dlclose(impl->library);
+  impl->library = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!impl->library) {
+    ADD_FAILURE() << dlerror();
+    return false;
+  }
+  impl->function = dlsym(impl->library, "kernel_under_test");
+  return impl->function != nullptr;
+}
+
+static std::vector<int64_t> shapeOf(mlir::RankedTensorType type, const Sizes &sizes) {
+  std::vector<int64_t> shape;
+  auto names = attn::axisNames(type);
+  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+    bool dynamic = type.isDynamicDim(axis);
+    shape.push_back(dynamic ? sizes.at(names[axis].str()) : type.getDimSize(axis));
+  }
+  return shape;
+}
+
+std::vector<Array> TestKernel::run(const std::vector<Array> &inputs, const Sizes &sizes) {
+  mlir::Block &body = impl->kernel.getBody().front();
+  std::vector<DeviceArray> arrays;
+  auto add = [&](mlir::Type type, const Array *array) {
+    auto ranked = llvm::cast<mlir::RankedTensorType>(type);
+    arrays.emplace_back(ranked, array ? *array : reference::zeros(shapeOf(ranked, sizes)));
+  };
+  for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs))
+    add(argument.getType(), &input);
+  size_t firstResult = arrays.size();
+  std::vector<int> inPlace(body.getTerminator()->getNumOperands(), -1);
+  for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
+    add(value.getType(), nullptr);
+    if (auto append = value.getDefiningOp<attn::AppendOp>())
+      inPlace[i] = llvm::cast<mlir::BlockArgument>(append.getCache()).getArgNumber();
+  }
+  size_t results = arrays.size() - firstResult;
+  if (auto scratch = impl->kernel.getScratch())
+    for (mlir::Attribute type : *scratch)
+      add(llvm::cast<mlir::TypeAttr>(type).getValue(), nullptr);
+
+  std::vector<void *> arguments = {nullptr}; // no user context
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    bool shares = i >= firstResult && i < firstResult + results && inPlace[i - firstResult] >= 0;
+    arguments.push_back(arrays[shares ? inPlace[i - firstResult] : i].buffer());
+  }
+  lastError.clear();
+  arguments.resize(MostArguments);
+  int code = call(impl->function, arguments.data(), std::make_index_sequence<MostArguments>());
+  EXPECT_EQ(code, 0) << lastError;
+  std::vector<Array> read;
+  for (size_t i = 0; i < results; ++i)
+    read.push_back(arrays[inPlace[i] >= 0 ? inPlace[i] : firstResult + i].read());
+  for (size_t i = 0; i < arrays.size(); ++i)
+    EXPECT_TRUE(arrays[i].isIntact()) << "written outside of argument " << i;
+  return read;
+}
+
+std::vector<Array> TestKernel::randomInputs(const Sizes &sizes, const std::map<int, int64_t> &idLimits,
+                                            unsigned seed) const {
+  std::mt19937 random(seed);
+  std::vector<Array> inputs;
+  for (mlir::BlockArgument argument : impl->kernel.getBody().getArguments()) {
+    auto type = llvm::cast<mlir::RankedTensorType>(argument.getType());
+    Array array = reference::zeros(shapeOf(type, sizes));
+    bool isMatrix = type.getRank() == 2 && type.hasStaticShape() && attn::axisNames(type)[0].empty();
+    double scale = isMatrix ? 1 / std::sqrt(double(array.extent(1))) : 1;
+    auto limit = idLimits.find(argument.getArgNumber());
+    for (double &value : array.values) {
+      double unit = std::uniform_real_distribution<float>(-1, 1)(random);
+      if (limit != idLimits.end())
+        value = std::floor((unit + 1) / 2 * double(limit->second) * 0.9999);
+      else
+        value = float(unit * scale);
+    }
+    inputs.push_back(array);
+  }
+  return inputs;
+}
+
+std::vector<std::string> TestKernel::undefinedSymbols() const {
+  std::vector<std::string> names;
+  auto object = llvm::object::ObjectFile::createObjectFile(impl->folder + "/kernel.o");
+  if (!object) {
+    ADD_FAILURE() << llvm::toString(object.takeError());
+    return names;
+  }
+  for (const llvm::object::SymbolRef &symbol : object->getBinary()->symbols())
+    if (llvm::cantFail(symbol.getFlags()) & llvm::object::SymbolRef::SF_Undefined)
+      names.push_back(llvm::cantFail(symbol.getName()).str());
+  return names;
+}
+
+} // namespace attnc::test

@@ -1,0 +1,138 @@
+//===- Interpret.cpp - runs an attn.kernel's region with the reference ops --===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// One case per operation; an operation without one aborts the test.
+
+#include "tests/reference/Interpret.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+
+namespace reference {
+
+namespace {
+class Interpreter {
+public:
+  explicit Interpreter(int64_t candidates) : candidates(candidates) {}
+
+  void set(mlir::Value value, Array array) { values[value] = std::move(array); }
+  const Array &get(mlir::Value value) const { return values.find(value)->second; }
+  void run(mlir::Operation *op);
+
+private:
+  const Array *optional(mlir::Value value) const { return value ? &get(value) : nullptr; }
+  Array runRows(mlir::Operation *op);
+  Array runAttention(mlir::Operation *op);
+  Array runView(mlir::Operation *op);
+
+  llvm::DenseMap<mlir::Value, Array> values;
+  int64_t candidates;
+};
+} // namespace
+
+static double activate(attn::ActivationKind kind, double x) {
+  switch (kind) {
+  case attn::ActivationKind::relu:
+    return std::max(x, 0.0);
+  case attn::ActivationKind::gelu:
+    return gelu(x);
+  case attn::ActivationKind::gelu_tanh:
+    return geluTanh(x);
+  case attn::ActivationKind::silu:
+    return x / (1 + std::exp(-x));
+  case attn::ActivationKind::tanh:
+    return std::tanh(x);
+  case attn::ActivationKind::sigmoid:
+    return 1 / (1 + std::exp(-x));
+  }
+  llvm_unreachable("unknown activation");
+}
+
+Array Interpreter::runRows(mlir::Operation *op) {
+  return llvm::TypeSwitch<mlir::Operation *, Array>(op)
+      .Case([&](attn::EmbedOp op) { return embed(get(op.getIds()), get(op.getTable())); })
+      .Case([&](attn::AddPositionsOp op) {
+        return addPositions(get(op.getInput()), get(op.getTable()), optional(op.getStarts()), op.getOffset());
+      })
+      .Case([&](attn::ScaleOp op) {
+        double factor = op.getFactor().convertToFloat();
+        return map(get(op.getInput()), [=](double x) { return x * factor; });
+      })
+      .Case([&](attn::AddOp op) { return zip(get(op.getLhs()), get(op.getRhs()), std::plus<>()); })
+      .Case([&](attn::MulOp op) { return zip(get(op.getLhs()), get(op.getRhs()), std::multiplies<>()); })
+      .Case([&](attn::LinearOp op) {
+        return linear(get(op.getInput()), get(op.getWeight()), optional(op.getBias()));
+      })
+      .Case([&](attn::ActivationOp op) {
+        return map(get(op.getInput()), [kind = op.getKind()](double x) { return activate(kind, x); });
+      })
+      .Case([&](attn::LayerNormOp op) {
+        return layerNorm(get(op.getInput()), get(op.getWeight()), optional(op.getBias()),
+                         op.getEpsilon().convertToFloat());
+      })
+      .Case([&](attn::RmsNormOp op) {
+        return rmsNorm(get(op.getInput()), get(op.getWeight()), op.getEpsilon().convertToFloat());
+      })
+      .Case([&](attn::IncrementOp op) { return map(get(op.getInput()), [](double x) { return x + 1; }); })
+      .Case([&](attn::LogSoftmaxOp op) { return logSoftmax(get(op.getLogits())); })
+      .Case([&](attn::PickOp op) { return pick(get(op.getInput()), get(op.getIds())); })
+      .Default([&](mlir::Operation *op) { return runAttention(op); });
+}
+
+Array Interpreter::runAttention(mlir::Operation *op) {
+  return llvm::TypeSwitch<mlir::Operation *, Array>(op)
+      .Case([&](attn::MatmulOp op) { return matmul(get(op.getLhs()), get(op.getRhs()), op.getTransposed()); })
+      .Case([&](attn::CausalMaskOp op) { return causalMask(get(op.getScores())); })
+      .Case([&](attn::PaddingMaskOp op) { return paddingMask(get(op.getScores()), get(op.getLengths())); })
+      .Case([&](attn::SoftmaxOp op) { return softmax(get(op.getScores())); })
+      .Case([&](attn::MeanHeadsOp op) { return meanHeads(get(op.getWeights())); })
+      .Case([&](attn::AppendOp op) {
+        return append(get(op.getFresh()), get(op.getCache()), get(op.getPositions()));
+      })
+      .Case([&](attn::LookupOp op) { return lookup(get(op.getCache()), get(op.getAncestors())); })
+      .Case([&](attn::TakeOp op) { return take(get(op.getInput()), get(op.getIndex())); })
+      .Default([&](mlir::Operation *op) { return runView(op); });
+}
+
+Array Interpreter::runView(mlir::Operation *op) {
+  return llvm::TypeSwitch<mlir::Operation *, Array>(op)
+      .Case([&](attn::SplitHeadsOp op) {
+        return splitHeads(get(op.getInput()), llvm::cast<mlir::RankedTensorType>(op.getType()).getDimSize(1));
+      })
+      .Case([&](attn::MergeHeadsOp op) { return mergeHeads(get(op.getInput())); })
+      .Case([&](attn::SliceOp op) {
+        return slice(get(op.getInput()), op.getOffset(), llvm::cast<mlir::RankedTensorType>(op.getType()).getShape().back());
+      })
+      .Case([&](attn::CollapseOp op) {
+        const Array &x = get(op.getInput());
+        std::vector<int64_t> shape(x.shape.begin() + 1, x.shape.end());
+        shape[0] *= x.shape[0];
+        return reshape(x, shape);
+      });
+}
+
+void Interpreter::run(mlir::Operation *op) {
+  if (auto top = llvm::dyn_cast<attn::TopKOp>(op)) {
+    auto [best, ids] = topK(get(top.getInput()), candidates);
+    set(top.getValues(), best);
+    set(top.getIds(), ids);
+    return;
+  }
+  set(op->getResult(0), runRows(op));
+}
+
+std::vector<Array> interpret(attn::KernelOp kernel, const std::vector<Array> &inputs, int64_t candidates) {
+  Interpreter interpreter(candidates);
+  mlir::Block &body = kernel.getBody().front();
+  for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs))
+    interpreter.set(argument, input);
+  for (mlir::Operation &op : body.without_terminator())
+    interpreter.run(&op);
+  std::vector<Array> results;
+  for (mlir::Value value : body.getTerminator()->getOperands())
+    results.push_back(interpreter.get(value));
+  return results;
+}
+
+} // namespace reference

@@ -1,0 +1,65 @@
+//===- ReferenceOps.h - the operations of the attn dialect in double precision -===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The oracle: each operation as its definition says, in simple loops. Axes are slowest first, as in the dialect.
+
+#ifndef ATTNC_TESTS_REFERENCE_OPS_H
+#define ATTNC_TESTS_REFERENCE_OPS_H
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace reference {
+
+/// A dense value; ids and lengths are whole numbers in it.
+struct Array {
+  std::vector<int64_t> shape;
+  std::vector<double> values; // row-major
+
+  int64_t size() const { return static_cast<int64_t>(values.size()); }
+  int64_t extent(int axis) const { return axis < 0 ? shape[shape.size() + axis] : shape[axis]; }
+  /// The place of an element, for all axes.
+  int64_t at(const std::vector<int64_t> &index) const;
+};
+
+Array zeros(std::vector<int64_t> shape);
+
+// Rows
+Array embed(const Array &ids, const Array &table);
+Array addPositions(const Array &x, const Array &table, const Array *starts, int64_t offset);
+Array map(const Array &x, const std::function<double(double)> &apply);
+Array zip(const Array &x, const Array &y, const std::function<double(double, double)> &apply);
+Array linear(const Array &x, const Array &weight, const Array *bias);
+Array layerNorm(const Array &x, const Array &weight, const Array *bias, double epsilon);
+Array rmsNorm(const Array &x, const Array &weight, double epsilon);
+double gelu(double x);
+double geluTanh(double x);
+
+// Views
+Array splitHeads(const Array &x, int64_t heads);
+Array mergeHeads(const Array &x);
+Array slice(const Array &x, int64_t offset, int64_t width);
+Array reshape(const Array &x, std::vector<int64_t> shape);
+
+// Attention
+Array matmul(const Array &lhs, const Array &rhs, bool transposed);
+Array causalMask(const Array &scores);
+Array paddingMask(const Array &scores, const Array &lengths);
+Array softmax(const Array &scores);
+Array meanHeads(const Array &weights);
+
+// Caches
+Array append(const Array &fresh, const Array &cache, const Array &positions);
+Array lookup(const Array &cache, const Array &ancestors);
+Array take(const Array &x, const Array &index);
+
+// Vocabulary
+Array logSoftmax(const Array &logits);
+Array pick(const Array &x, const Array &ids);
+std::pair<Array, Array> topK(const Array &x, int64_t candidates);
+
+} // namespace reference
+
+#endif // ATTNC_TESTS_REFERENCE_OPS_H

@@ -1,0 +1,110 @@
+//===- CapacityTest.cpp - what a session refuses ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ToyFixture.h"
+
+#include <cmath>
+#include <functional>
+
+namespace {
+
+using toy::Ids;
+
+class Capacity : public toy::Fixture {
+protected:
+  /// The status of decoding one good source with changed options.
+  attnrt_status decodeStatus(const std::function<void(attnrt_decode_options &)> &change) {
+    attnrt_decode_options options = model.decodeOptions();
+    change(options);
+    auto opened = session(2, 3, 12);
+    return statusOf([&] { opened.decode({{Ids{3, 4}}}, options); });
+  }
+
+  attnrt_status sourceStatus(const std::vector<Ids> &sources) {
+    auto opened = session(2, 3, 12);
+    return statusOf([&] { opened.decode(sources, model.decodeOptions()); });
+  }
+
+  attnrt_status sessionStatus(const std::function<void(attnrt_session_options &)> &change) {
+    attnrt_session_options options = model.sessionOptions();
+    change(options);
+    return statusOf([&] { attnrt::api::Session(model, options); });
+  }
+};
+
+TEST_F(Capacity, BeyondTheSessionIsOutOfRange) {
+  EXPECT_EQ(ATTNRT_OK, decodeStatus([](auto &) {}));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, decodeStatus([](auto &o) { o.beam = 4; }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, decodeStatus([](auto &o) { o.max_length = 13; }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, decodeStatus([](auto &o) { o.sample = 1, o.n_best = 4; }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, sourceStatus({{3}, {3}, {3}}));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, sourceStatus({Ids(17, 3)}));
+  EXPECT_EQ(ATTNRT_OK, sourceStatus({Ids(16, 3)}));
+}
+
+TEST_F(Capacity, ContradictoryOptionsAreInvalid) {
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.beam = 0; }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.beam = 2, o.n_best = 3; }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.min_length = 9, o.max_length = 8; }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.length_penalty = NAN; }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.sample = 1, o.temperature = 0; }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.sample = 1, o.top_p = 1.5f; }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
+            decodeStatus([](auto &o) { o.stopping = static_cast<attnrt_stopping>(9); }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.size = sizeof o + 8; }));
+}
+
+TEST_F(Capacity, IdsOutsideTheVocabularyAreInvalid) {
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, sourceStatus({{3, toy::sourceVocabulary}}));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, sourceStatus({{3, -1}}));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, sourceStatus({{}}));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, sourceStatus({}));
+  auto opened = session(1, 1, 12);
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
+            statusOf([&] { opened.score({{Ids{3}}}, {{Ids{toy::targetVocabulary}}}); }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, statusOf([&] { opened.score({{Ids{3}}}, {{Ids(12, 3)}}); }));
+  EXPECT_EQ(ATTNRT_OK, statusOf([&] { opened.score({{Ids{3}}}, {{Ids(11, 3)}}); }));
+}
+
+TEST_F(Capacity, PrefixesAreCheckedAsWell) {
+  const std::vector<Ids> prefixes{{3, 99}}, tooLong{Ids(13, 3)};
+  const auto bad = attnrt::api::view(prefixes), longer = attnrt::api::view(tooLong);
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([&](auto &o) { o.prefixes = bad.data(); }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, decodeStatus([&](auto &o) { o.prefixes = longer.data(); }));
+}
+
+TEST_F(Capacity, SessionsBeyondTheModelsLimitsAreRefused) {
+  EXPECT_EQ(ATTNRT_OK, sessionStatus([](auto &) {}));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, sessionStatus([](auto &o) { o.source = 33; }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, sessionStatus([](auto &o) { o.target = 25; }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, sessionStatus([](auto &o) { o.batch = 0; }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, sessionStatus([](auto &o) { o.beam = -1; }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, sessionStatus([](auto &o) { o.threads = 5000; }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, sessionStatus([](auto &o) { o.uses = 64; }));
+}
+
+TEST_F(Capacity, WhatTheSessionWasNotMadeForIsRefused) {
+  attnrt_session_options options = model.sessionOptions();
+  options.uses = ATTNRT_USE_DECODE;
+  attnrt::api::Session opened(model, options);
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, statusOf([&] { opened.score({{Ids{3}}}, {{Ids{3}}}); }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, statusOf([&] { opened.attend({3}, {3}); }));
+}
+
+TEST_F(Capacity, NullPointersAreInvalid) {
+  attnrt_result *result = nullptr;
+  const attnrt_ids broken{3, nullptr};
+  auto opened = session(1, 1, 12);
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_decode(nullptr, 0, nullptr, nullptr, &result));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_decode(opened.handle(), 1, nullptr, nullptr, &result));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_decode(opened.handle(), 1, &broken, nullptr, &result));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_decode(opened.handle(), 1, &broken, nullptr, nullptr));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_model_load(nullptr, nullptr, nullptr));
+  EXPECT_EQ(ATTNRT_NOT_FOUND,
+            attnrt_model_create(toy::descriptor(), "/no/such/folder", nullptr, (attnrt_model **)&result));
+  attnrt_model_destroy(nullptr);
+  attnrt_session_destroy(nullptr);
+  attnrt_result_destroy(nullptr);
+}
+
+} // namespace

@@ -1,0 +1,85 @@
+//===- ConcurrencyTest.cpp - many threads on one model ------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ToyFixture.h"
+
+#include <thread>
+
+namespace {
+
+using toy::testSources;
+
+class Concurrency : public toy::Fixture {
+protected:
+  /// Decodes over and over in `count` threads, a session each.
+  void decodeInThreads(int count, attnrt_pool *pool) {
+    attnrt_decode_options options = model.decodeOptions();
+    options.beam = options.n_best = 3;
+    const auto wanted = session(8, 3, 12).decode(testSources(), options);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < count; ++t)
+      threads.emplace_back([&] {
+        attnrt_session_options room = model.sessionOptions();
+        room.batch = 8;
+        room.beam = 3;
+        room.threads = 2;
+        room.pool = pool;
+        attnrt::api::Session own(model, room);
+        for (int i = 0; i < 20; ++i) {
+          const auto got = own.decode(testSources(), options);
+          for (size_t s = 0; s < got.size(); ++s)
+            wrong += got[s][0].ids != wanted[s][0].ids || got[s][0].score != wanted[s][0].score;
+        }
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    EXPECT_EQ(0, wrong);
+  }
+};
+
+TEST_F(Concurrency, SessionsWithTheirOwnPoolsAgree) { decodeInThreads(4, nullptr); }
+
+TEST_F(Concurrency, SessionsThatShareAPoolAgree) {
+  attnrt_pool *pool = nullptr;
+  attnrt::api::check(attnrt_pool_create(3, &pool));
+  decodeInThreads(4, pool);
+  attnrt_pool_destroy(pool);
+}
+
+TEST_F(Concurrency, ASessionInUseIsBusy) {
+  auto opened = session(1, 1, 12);
+  struct Probe {
+    attnrt_session *session;
+    attnrt_status seen = ATTNRT_OK;
+  } probe{opened.handle()};
+  attnrt_decode_options options = model.decodeOptions();
+  options.user = &probe;
+  options.on_token = [](void *user, size_t, size_t, int32_t) {
+    auto &self = *static_cast<Probe *>(user);
+    attnrt_result *result = nullptr;
+    const int32_t ids[] = {3};
+    const attnrt_ids source{1, ids};
+    self.seen = attnrt_decode(self.session, 1, &source, nullptr, &result); // while the outer call runs
+    return 0;
+  };
+  options.min_length = 2;
+  opened.decode({{testSources()[0]}}, options);
+  EXPECT_EQ(ATTNRT_BUSY, probe.seen);
+}
+
+TEST_F(Concurrency, ASessionOutlivesTheModelsHandle) {
+  attnrt_session *session = nullptr;
+  {
+    const attnrt::api::Model shortLived(toy::descriptor(), folder.path());
+    attnrt::api::check(attnrt_session_create(shortLived.handle(), nullptr, &session));
+  }
+  const attnrt_ids source{testSources()[0].size(), testSources()[0].data()};
+  attnrt_result *result = nullptr;
+  EXPECT_EQ(ATTNRT_OK, attnrt_decode(session, 1, &source, nullptr, &result));
+  EXPECT_EQ(1u, attnrt_result_count(result, 0));
+  attnrt_result_destroy(result);
+  attnrt_session_destroy(session);
+}
+
+} // namespace

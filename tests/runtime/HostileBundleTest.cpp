@@ -1,0 +1,232 @@
+//===- HostileBundleTest.cpp - damaged and lying files ------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ToyFixture.h"
+
+#include <cstring>
+#include <functional>
+#include <random>
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::AssertionFailure;
+using testing::AssertionResult;
+using testing::AssertionSuccess;
+
+AssertionResult saysAbout(const std::string &message, const std::string &part) {
+  if (message.find(part) != std::string::npos)
+    return AssertionSuccess();
+  return AssertionFailure() << "the message is '" << message << "', without '" << part << "'";
+}
+
+/// A manifest that the compiler itself might have written wrong: its hash fits.
+std::string changedManifest(const std::function<void(Json &)> &change) {
+  Json json = toy::manifest();
+  change(json);
+  return json.dump(1);
+}
+
+/// A safetensors file of this header around 128 bytes of data.
+std::string weightFile(std::string header) {
+  header.resize(64 * ((header.size() + 8 + 63) / 64) - 8, ' ');
+  const uint64_t size = header.size();
+  return std::string(reinterpret_cast<const char *>(&size), sizeof size) + header + std::string(128, '\0');
+}
+
+TEST(HostileBundle, TheGoodOneLoads) { EXPECT_EQ("", toy::Folder().loadError()); }
+
+TEST(HostileBundle, AManifestOfOtherCodeIsRefused) {
+  const toy::Folder folder;
+  folder.write("manifest.json", changedManifest([](Json &m) { m["tokens"]["start"] = 2; }));
+  EXPECT_TRUE(saysAbout(folder.loadError(), "does not belong to the bundle's code"));
+}
+
+TEST(HostileBundle, EveryWrongFieldIsNamed) {
+  const struct {
+    const char *part;
+    std::function<void(Json &)> change;
+  } cases[] = {
+      {"format is 2", [](Json &m) { m["format"] = 2; }},
+      {"'state' is missing", [](Json &m) { m.erase("state"); }},
+      {"'bacth' is none of the sizes", [](Json &m) { m["state"] = "64 * bacth"; }},
+      {"formula", [](Json &m) { m["state"] = "64 * batch + "; }},
+      {"formula", [](Json &m) { m["state"] = "64 - batch"; }},
+      {"formula", [](Json &m) { m["state"] = "99999999999999999999"; }},
+      {"entries[0].arena: must be a string", [](Json &m) { m["entries"][0]["arena"] = 7; }},
+      {"the entry 'step' is missing", [](Json &m) { m["entries"][1]["name"] = "stop"; }},
+      {"is not the expected", [](Json &m) { m["entries"][1]["arguments"][0]["type"] = "f32"; }},
+      {"is not the expected", [](Json &m) { m["entries"][1]["results"][0]["shape"][2] = "target"; }},
+      {"has a name twice", [](Json &m) { m["sizes"][0] = "candidate"; }},
+      {"tokens.end: must be a whole number from 0 to 6", [](Json &m) { m["tokens"]["end"] = 7; }},
+      {"tokens.end", [](Json &m) { m["tokens"]["end"] = 1.5; }},
+      {"vocabulary.source", [](Json &m) { m["vocabulary"]["source"] = -1; }},
+      {"vocabulary.target", [](Json &m) { m["vocabulary"]["target"] = 18446744073709551615u; }},
+      {"must be the name of a file", [](Json &m) { m["weights"]["file"] = "../../etc/passwd"; }},
+      {"must be the name of a file", [](Json &m) { m["tokenizer"]["source"]["file"] = ".."; }},
+      {"kind 'magic'", [](Json &m) { m["tokenizer"]["source"]["kind"] = "magic"; }},
+      {"offset", [](Json &m) { m["weights"]["tensors"][1]["offset"] = 0; }},
+      {"offset", [](Json &m) { m["weights"]["tensors"][1]["offset"] = 128; }},
+      {"bytes", [](Json &m) { m["weights"]["tensors"][1]["bytes"] = 4096; }},
+      {"end at", [](Json &m) { m["weights"]["tensors"].erase(1); }},
+      {"decoding.max_length", [](Json &m) { m["decoding"]["max_length"] = 0; }},
+      {"decoding.early_stopping", [](Json &m) { m["decoding"]["early_stopping"] = "maybe"; }},
+      {"not the same in manifest.json", [](Json &m) { m["variants"][0]["features"] = "avx2"; }},
+      {"number of entries, variants or kernels", [](Json &m) { m["kernels"].push_back("another"); }},
+  };
+  const toy::Folder folder;
+  for (const auto &one : cases)
+    EXPECT_TRUE(saysAbout(folder.loadErrorOfTrusted(changedManifest(one.change)), one.part));
+}
+
+TEST(HostileBundle, AFormulaThatTheCodeDoesNotShareIsRefused) {
+  const toy::Folder folder;
+  const std::string text = changedManifest([](Json &m) { m["state"] = "8 * batch"; });
+  folder.write("manifest.json", text);
+  char hash[33];
+  attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));
+  const attnrt_descriptor trusting = toy::withHash(hash);
+  const attnrt::api::Model model(&trusting, folder.path());
+  EXPECT_THROW(attnrt::api::Session(model, model.sessionOptions()), attnrt::api::Error);
+  EXPECT_TRUE(saysAbout(attnrt_last_error(), "by manifest.json, but"));
+}
+
+TEST(HostileBundle, DeepNestingIsAnError) {
+  const toy::Folder folder;
+  folder.write("manifest.json", std::string(100000, '['));
+  EXPECT_TRUE(saysAbout(folder.loadError(), "nested"));
+}
+
+TEST(HostileBundle, EveryTruncationIsAnError) {
+  for (const char *file : {"manifest.json", "weights.safetensors", "source.json"}) {
+    const toy::Folder folder;
+    const std::string whole = folder.read(file);
+    for (size_t size = 0; size + 1 < whole.size(); size += 23) {
+      folder.write(file, whole.substr(0, size));
+      EXPECT_NE("", folder.loadError()) << file << " cut to " << size;
+    }
+  }
+}
+
+TEST(HostileBundle, FlippedBitsInTheManifestNeverLoadAsSomethingElse) {
+  const toy::Folder folder;
+  const std::string whole = folder.read("manifest.json");
+  std::mt19937 random(7);
+  for (int i = 0; i < 400; ++i) {
+    std::string damaged = whole;
+    damaged[random() % damaged.size()] ^= static_cast<char>(1 << random() % 8);
+    folder.write("manifest.json", damaged);
+    // What is left unnoticed may only be white space and what other weights change: hashes and golden.
+    if (folder.loadError().empty()) {
+      char hash[33];
+      attnrt::api::check(attnrt_manifest_hash(damaged.size(), damaged.data(), hash));
+      EXPECT_STREQ(toy::descriptor()->manifest_hash, hash);
+    }
+  }
+}
+
+TEST(HostileBundle, FlippedBitsInTheWeightHeaderAreErrorsOrMeanTheSame) {
+  const toy::Folder folder;
+  const std::string whole = folder.read("weights.safetensors");
+  const auto meaning = [](const std::string &file) {
+    return nlohmann::json::parse(file.substr(8, file.size() - 8 - 128), nullptr, false);
+  };
+  for (size_t bit = 0; bit < 8 * (whole.size() - 128); bit += 5) { // each place of a byte comes up
+    std::string damaged = whole;
+    damaged[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    folder.write("weights.safetensors", damaged);
+    if (folder.loadError().empty()) {
+      EXPECT_EQ(meaning(whole), meaning(damaged)) << "bit " << bit;
+    }
+  }
+}
+
+TEST(HostileBundle, LyingWeightHeadersAreRefused) {
+  const std::string b = R"("b":{"dtype":"F32","shape":[16],"data_offsets":[64,128]}})";
+  const char *first[] = {
+      R"({"a":{"dtype":"F32","shape":[16],"data_offsets":[0,128]},)",  // overlaps b
+      R"({"a":{"dtype":"F32","shape":[16],"data_offsets":[64,0]},)",   // backwards
+      R"({"a":{"dtype":"F32","shape":[32],"data_offsets":[0,64]},)",   // more elements than bytes
+      R"({"a":{"dtype":"F16","shape":[16],"data_offsets":[0,64]},)",   // another type
+      R"({"a":{"dtype":"F32","shape":[16],"data_offsets":[0,64,9]},)", // three offsets
+      R"({"a":{"dtype":"F32","shape":[-16],"data_offsets":[0,64]},)",  // negative
+      R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,64]},)", // overflows
+      R"({"c":{"dtype":"F32","shape":[16],"data_offsets":[0,64]},)",                    // another name
+      R"({"a":{"dtype":"F32","shape":[16]},)",                                          // no offsets
+      R"({)", // one tensor is missing
+  };
+  const toy::Folder folder;
+  folder.write("weights.safetensors",
+               weightFile(R"({"a":{"dtype":"F32","shape":[16],"data_offsets":[0,64]},)" + b));
+  EXPECT_EQ("", folder.loadError());
+  for (const char *lie : first) {
+    folder.write("weights.safetensors", weightFile(lie + b));
+    EXPECT_NE("", folder.loadError()) << lie;
+  }
+}
+
+TEST(HostileBundle, AHeaderLengthBeyondTheFileIsAnError) {
+  const toy::Folder folder;
+  std::string file = folder.read("weights.safetensors");
+  for (const uint64_t size : {uint64_t(file.size()), UINT64_MAX, UINT64_MAX - 7, uint64_t(1) << 63}) {
+    std::memcpy(file.data(), &size, sizeof size);
+    folder.write("weights.safetensors", file);
+    EXPECT_TRUE(saysAbout(folder.loadError(), "header claims"));
+  }
+}
+
+TEST(HostileBundle, FlippedWeightBytesAreFoundWhenAskedFor) {
+  const toy::Folder folder;
+  std::string file = folder.read("weights.safetensors");
+  file[file.size() - 10] ^= 4;
+  folder.write("weights.safetensors", file);
+  attnrt_model_options options;
+  attnrt_model_options_init(&options);
+  EXPECT_EQ("", folder.loadError(&options));
+  options.verify_weights = 1;
+  EXPECT_TRUE(saysAbout(folder.loadError(&options), "tensor 'b'"));
+  const attnrt::api::Model model(toy::descriptor(), folder.path());
+  EXPECT_THROW(model.selfCheck(), attnrt::api::Error);
+}
+
+TEST(HostileBundle, ATokenizerThatDoesNotMatchItsHashIsRefused) {
+  const toy::Folder folder;
+  const std::string text =
+      changedManifest([](Json &m) { m["tokenizer"]["source"]["hash"] = std::string(32, '0'); });
+  EXPECT_TRUE(saysAbout(folder.loadErrorOfTrusted(text), "does not match its hash"));
+}
+
+TEST(HostileBundle, AVocabularyLargerThanTheModelIsRefused) {
+  const toy::Folder folder;
+  folder.write("target.txt", "a\nb\nc\nd\ne\nf\ng\nh\n");
+  EXPECT_TRUE(saysAbout(folder.loadError(), "has 8 tokens"));
+}
+
+TEST(Variants, OneThatTheMachineCannotRunIsSkippedOrRefused) {
+  const toy::Folder folder;
+  const attnrt::api::Model model(toy::descriptor(), folder.path());
+  EXPECT_EQ("plain", model.variant());
+  attnrt_model_options options;
+  attnrt_model_options_init(&options);
+  options.variant = "future";
+  EXPECT_TRUE(saysAbout(folder.loadError(&options), "future needs no_such_feature"));
+  options.variant = "past";
+  EXPECT_TRUE(saysAbout(folder.loadError(&options), "no variant 'past'"));
+}
+
+TEST(Golden, WhatWasRecordedIsRepeated) {
+  const toy::Folder folder;
+  Json json = toy::manifest();
+  const attnrt::api::Model plain(toy::descriptor(), folder.path());
+  json["golden"] = Json::parse(plain.recordGolden());
+  ASSERT_EQ(3u, json["golden"]["cases"].size());
+  folder.write("manifest.json", json.dump(1));
+  attnrt::api::Model(toy::descriptor(), folder.path()).selfCheck();
+
+  json["golden"]["cases"][1]["log_probabilities"][0] = -9.0;
+  folder.write("manifest.json", json.dump(1));
+  EXPECT_THROW(attnrt::api::Model(toy::descriptor(), folder.path()).selfCheck(), attnrt::api::Error);
+  EXPECT_TRUE(saysAbout(attnrt_last_error(), "golden case 1"));
+}
+
+} // namespace

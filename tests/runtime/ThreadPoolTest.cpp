@@ -1,0 +1,98 @@
+//===- ThreadPoolTest.cpp - parallel loops ------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "runtime/src/ThreadPool.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+
+namespace {
+
+using namespace attnrt;
+
+/// A loop over `body(index)`.
+template <typename Body> int runLoop(Executor &executor, int begin, int count, Body body) {
+  const auto task = [](attnrt_kernel_context *, int index, uint8_t *closure) {
+    return (*reinterpret_cast<Body *>(closure))(index);
+  };
+  return executor.run({nullptr, task, begin, count, reinterpret_cast<uint8_t *>(&body)});
+}
+
+TEST(ThreadPool, EveryIndexRunsOnce) {
+  for (const int threads : {1, 2, 5}) {
+    ThreadPool pool(threads);
+    for (const int count : {0, 1, 2, 3, 100}) {
+      std::vector<std::atomic<int>> runs(count);
+      EXPECT_EQ(0, runLoop(pool, 7, count, [&](int i) { return ++runs[i - 7], 0; }));
+      for (const auto &number : runs)
+        EXPECT_EQ(1, number);
+    }
+  }
+}
+
+TEST(ThreadPool, ManyShortLoopsLoseNoTask) {
+  ThreadPool pool(3);
+  std::atomic<int> runs{0};
+  for (int i = 0; i < 20000; ++i)
+    runLoop(pool, 0, 4, [&](int) { return ++runs, 0; });
+  EXPECT_EQ(80000, runs);
+}
+
+TEST(ThreadPool, LoopsInsideLoopsRun) {
+  ThreadPool pool(3);
+  std::atomic<int> runs{0};
+  EXPECT_EQ(0, runLoop(pool, 0, 8, [&](int) {
+              const auto outer = std::this_thread::get_id();
+              return runLoop(pool, 0, 8, [&, outer](int) {
+                EXPECT_EQ(outer, std::this_thread::get_id());
+                return ++runs, 0;
+              });
+            }));
+  EXPECT_EQ(64, runs);
+}
+
+TEST(ThreadPool, FailuresAreReturnedAndTheOthersStillRun) {
+  ThreadPool pool(2);
+  std::atomic<int> runs{0};
+  EXPECT_EQ(-31, runLoop(pool, 0, 10, [&](int i) { return ++runs, i == 6 ? -31 : 0; }));
+  EXPECT_EQ(10, runs);
+}
+
+TEST(ThreadPool, ExceptionsAreFailures) {
+  ThreadPool pool(2);
+  EXPECT_NE(0,
+            runLoop(pool, 0, 10, [](int i) -> int { return i == 3 ? throw std::runtime_error("no") : 0; }));
+  EXPECT_EQ(0, runLoop(pool, 0, 10, [](int) { return 0; }));
+}
+
+TEST(ThreadPool, ServesManyCallersAtOnce) {
+  ThreadPool pool(3);
+  std::atomic<int> runs{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 500; ++i)
+        runLoop(pool, 0, 5, [&](int) { return ++runs, 0; });
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+  EXPECT_EQ(4 * 500 * 5, runs);
+}
+
+TEST(ThreadPool, TheHostsThreadsCanDoTheWork) {
+  int calls = 0;
+  const auto backwards = [](void *user, int32_t count, attnrt_host_work work, void *closure) {
+    ++*static_cast<int *>(user);
+    for (int32_t i = count; i-- > 0;)
+      work(closure, i);
+  };
+  HostExecutor host(backwards, &calls);
+  std::vector<int> order;
+  EXPECT_EQ(0, runLoop(host, 0, 3, [&](int i) { return order.push_back(i), 0; }));
+  EXPECT_EQ((std::vector<int>{2, 1, 0}), order);
+  EXPECT_EQ(1, calls);
+}
+
+} // namespace

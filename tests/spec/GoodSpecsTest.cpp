@@ -1,0 +1,147 @@
+//===- GoodSpecsTest.cpp - specs that are read as they mean ----------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/spec/PrintSpec.h"
+#include "tests/spec/SpecTesting.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+
+using namespace attnc;
+using attnc::tests::printed;
+using attnc::tests::smallModel;
+
+namespace {
+
+Spec readGood(const std::string &text, const SpecOptions &options = {}) {
+  Diagnostics diagnostics;
+  std::optional<Spec> spec = parseSpec("good.yaml", text, options, diagnostics);
+  EXPECT_TRUE(spec) << printed(diagnostics);
+  return spec.value_or(Spec());
+}
+
+std::string print(const Spec &spec) {
+  std::ostringstream out;
+  printSpec(spec, out);
+  return out.str();
+}
+
+TEST(GoodSpecs, HaveTheDefaultsOfTheReference) {
+  ModelSpec model = *readGood(smallModel()).model;
+  EXPECT_EQ(*model.norm.kind, NormKind::Layer);
+  EXPECT_EQ(*model.norm.place, NormPlace::Post);
+  EXPECT_FALSE(*model.norm.final);
+  EXPECT_EQ(*model.norm.epsilon, 1e-5);
+  EXPECT_EQ(*model.positions.kind, PositionKind::Sinusoidal);
+  EXPECT_EQ(*model.positions.layout, SinusoidLayout::Interleaved);
+  EXPECT_EQ(*model.positions.maxLength, 1024);
+  EXPECT_EQ(*model.embedding.scale, 1.0);
+  EXPECT_TRUE(*model.biases.attention);
+  EXPECT_FALSE(model.tokens.unknown->has_value());
+  EXPECT_EQ(*model.decoding.earlyStopping, EarlyStopping::True);
+}
+
+TEST(GoodSpecs, PreNormEndsWithANormUnlessTheySayOtherwise) {
+  EXPECT_TRUE(*readGood(smallModel("{random: 1}", "  norm: {place: pre}\n")).model->norm.final);
+  EXPECT_FALSE(*readGood(smallModel("{random: 1}", "  norm: {place: pre, final: false}\n")).model->norm.final);
+}
+
+TEST(GoodSpecs, RmsNormHasNoBias) {
+  EXPECT_FALSE(*readGood(smallModel("{random: 1}", "  norm: {kind: rms}\n")).model->biases.norm);
+}
+
+TEST(GoodSpecs, ScaleEmbeddingsByTheRootOfTheWidth) {
+  EXPECT_DOUBLE_EQ(*readGood(smallModel("{random: 1}", "  embedding: {scale: sqrt_width}\n")).model->embedding.scale,
+                   std::sqrt(8.0));
+}
+
+TEST(GoodSpecs, SourceUnknownIsTheTargetsUnlessGiven) {
+  std::string text = smallModel();
+  size_t end = text.find("end: 2}") + 6;
+  EXPECT_EQ(**readGood(std::string(text).insert(end, ", unknown: 5")).model->tokens.sourceUnknown, 5);
+  EXPECT_EQ(**readGood(std::string(text).insert(end, ", unknown: 5, source_unknown: 6")).model->tokens.sourceUnknown, 6);
+  EXPECT_FALSE(readGood(std::string(text).insert(end, ", unknown: 5, source_unknown: null"))
+                   .model->tokens.sourceUnknown->has_value());
+}
+
+TEST(GoodSpecs, MaxLengthFollowsTheTableOfPositions) {
+  EXPECT_EQ(*readGood(smallModel("{random: 1}", "  positions: {max_length: 40}\n")).model->decoding.maxLength, 40);
+}
+
+TEST(GoodSpecs, KeepLinesAndColumns) {
+  ModelSpec model = *readGood(smallModel()).model;
+  EXPECT_EQ(model.width.where.line, 4u);
+  EXPECT_EQ(model.width.where.column, 10u);
+  EXPECT_EQ(model.norm.epsilon.where.line, 2u); // a default stands where its mapping does
+}
+
+TEST(GoodSpecs, TakeRandomWeightsFromTheCaller) {
+  Spec spec = readGood(smallModel("{file: no-such.safetensors}"), {"random:42"});
+  EXPECT_EQ(spec.weights.kind, WeightSourceKind::Random);
+  EXPECT_EQ(spec.weights.seed, 42u);
+}
+
+TEST(GoodSpecs, RefuseASeedThatIsNoNumber) {
+  for (const char *weights : {"random:", "random:x", "random:-1", "random:99999999999999999999999"}) {
+    Diagnostics diagnostics;
+    EXPECT_FALSE(parseSpec("good.yaml", smallModel(), {weights}, diagnostics)) << weights;
+  }
+}
+
+TEST(GoodSpecs, SortTheOpsOfAGraph) {
+  Spec spec = readGood("graph:\n"
+                       "  inputs: {x: {shape: [batch, query, width: 4]}}\n"
+                       "  ops:\n"
+                       "    c: {add: [b, a]}\n"
+                       "    b: {scale: a, by: 3}\n"
+                       "    a: {scale: x, by: 2}\n"
+                       "  outputs: c\n");
+  ASSERT_EQ(spec.graphs.size(), 1u);
+  std::string order;
+  for (const GraphOp &op : spec.graphs[0].ops)
+    order += *op.name;
+  EXPECT_EQ(order, "abc");
+}
+
+TEST(GoodSpecs, TurnLiteralWeightsThatAreTransposed) {
+  Spec spec = readGood("graph:\n"
+                       "  inputs: {x: {shape: [batch, query, width: 2]}}\n"
+                       "  weights: {w: {transposed: true, value: [[1, 2, 3], [4, 5, 6]]}}\n"
+                       "  ops: {y: {linear: [x, w]}}\n"
+                       "  outputs: y\n");
+  const GraphWeight &weight = spec.graphs[0].weights[0];
+  EXPECT_EQ(weight.shape, (std::vector<int64_t>{3, 2}));
+  EXPECT_EQ(weight.value, (std::vector<float>{1, 4, 2, 5, 3, 6}));
+}
+
+TEST(GoodSpecs, PrintAsSpecsThatReadBackTheSame) {
+  tests::TemporaryFolder folder;
+  for (const char *name : {"source_vocab.json", "target_vocab.json"})
+    folder.write(name, "[\"a\"]");
+  unsigned count = 0;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(tests::sourceFolder() / "tests/end-to-end/specs")) {
+    std::string text = tests::readFile(entry.path());
+    // Tokenizer files stand beside the spec's text, weights are random.
+    Diagnostics diagnostics;
+    std::optional<Spec> first = parseSpec(folder.path() + "/spec.yaml", text, {"random:1"}, diagnostics);
+    ASSERT_TRUE(first) << printed(diagnostics);
+    std::optional<Spec> second = parseSpec(folder.path() + "/spec.yaml", print(*first), {}, diagnostics);
+    ASSERT_TRUE(second) << printed(diagnostics) << print(*first);
+    EXPECT_EQ(print(*first), print(*second));
+    ++count;
+  }
+  EXPECT_GE(count, 5u);
+}
+
+TEST(GoodSpecs, BaseTransformerTakesFortyLines) {
+  std::string text = tests::readFile(tests::sourceFolder() / "tests/end-to-end/specs/transformer-base.yaml");
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40);
+  ModelSpec model = *readGood(text).model;
+  EXPECT_EQ(*model.width, 512);
+  EXPECT_EQ(*model.encoder.layers + *model.decoder.layers, 12);
+  EXPECT_EQ(*model.vocabulary.target, 32000);
+}
+
+} // namespace

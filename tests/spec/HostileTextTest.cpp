@@ -1,0 +1,148 @@
+//===- HostileTextTest.cpp - no text crashes the reader --------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/spec/SpecTesting.h"
+
+#include "gtest/gtest.h"
+
+#include <random>
+
+using namespace attnc;
+using attnc::tests::printed;
+using attnc::tests::smallModel;
+
+namespace {
+
+/// The errors for a text that must be refused.
+std::string errorsOf(const std::string &text) {
+  Diagnostics diagnostics;
+  EXPECT_FALSE(parseSpec("a.yaml", text, {}, diagnostics));
+  EXPECT_TRUE(diagnostics.hasErrors());
+  return printed(diagnostics);
+}
+
+std::string repeated(const std::string &text, unsigned count) {
+  std::string result;
+  for (unsigned i = 0; i < count; ++i)
+    result += text;
+  return result;
+}
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST(HostileText, DeepNestingIsAnError) {
+  constexpr unsigned depth = 100'000;
+  EXPECT_HAS(errorsOf("model: " + repeated("[", depth)), "a.yaml:1:");
+  EXPECT_HAS(errorsOf("model: " + repeated("[", depth) + repeated("]", depth)), "nested deeper than 32");
+  EXPECT_HAS(errorsOf("model: " + repeated("{a: ", depth)), "nested deeper than 32");
+  EXPECT_HAS(errorsOf(repeated("- ", depth)), "nested deeper than 32");
+  EXPECT_HAS(errorsOf(repeated("? ", depth)), "a.yaml:1:");
+  EXPECT_HAS(errorsOf("model: [" + repeated("{", depth)), "a.yaml:1:");
+  std::string staircase;
+  for (unsigned i = 0; i < 2000; ++i)
+    staircase += std::string(i, ' ') + "a:\n";
+  EXPECT_HAS(errorsOf(staircase), "nested deeper than 32");
+}
+
+TEST(HostileText, AnchorsAndAliasesAreErrors) {
+  EXPECT_HAS(errorsOf("a: &x [1]\nb: [*x, *x]\n"), "a.yaml:1:4: error: anchors ('&') are not supported");
+  EXPECT_HAS(errorsOf("a: *x\n"), "a.yaml:1:4: error:");
+  EXPECT_HAS(errorsOf("<<: &x {a: 1}\n"), "anchors ('&') are not supported");
+}
+
+TEST(HostileText, TagsAreErrors) { EXPECT_HAS(errorsOf("a: !!binary aGk=\n"), "tags are not supported"); }
+
+TEST(HostileText, EmptyTextsAreErrors) {
+  for (const char *text : {"", "\n\n", "# only a comment\n", "---\n", "~\n"})
+    EXPECT_HAS(errorsOf(text), "the spec is empty");
+}
+
+TEST(HostileText, OtherTopsThanMappingsAreErrors) {
+  EXPECT_HAS(errorsOf("[1, 2]\n"), "a spec is a mapping, found a list");
+  EXPECT_HAS(errorsOf("hello\n"), "a spec is a mapping, found 'hello'");
+}
+
+TEST(HostileText, SecondDocumentsAreErrors) {
+  EXPECT_HAS(errorsOf(smallModel() + "---\na: 1\n"), "a second one starts here");
+}
+
+TEST(HostileText, BinaryFilesAreErrors) {
+  EXPECT_HAS(errorsOf(std::string("name: \0 x\n", 10)), "a.yaml:1:7: error: this is no UTF-8 text: byte 0 at offset 6");
+  EXPECT_HAS(errorsOf("name: x\nother: \xff\xfe\n"), "a.yaml:2:8: error: this is no UTF-8 text: byte 255");
+  EXPECT_HAS(errorsOf("\xfe\xff\0m"), "this is no UTF-8 text");
+  EXPECT_HAS(errorsOf("name: \xc0\x80\n"), "this is no UTF-8 text");
+  EXPECT_HAS(errorsOf("name: \xed\x95"), "this is no UTF-8 text");
+}
+
+TEST(HostileText, KeysMustBeWords) {
+  EXPECT_HAS(errorsOf("? [a]\n: 1\n"), "a key must be a word, found a list");
+  EXPECT_HAS(errorsOf("{a: 1}: 2\n"), "a key must be a word");
+  EXPECT_HAS(errorsOf("~: 2\n"), "a key must be a word, found nothing");
+}
+
+TEST(HostileText, ControlCharactersDoNotReachTheTerminal) {
+  std::string errors = errorsOf("\"\\e[31m\": 1\nmodel: 1\n");
+  EXPECT_EQ(errors.find('\x1b'), std::string::npos);
+  EXPECT_HAS(errors, "'\\x1b[31m' is no key");
+}
+
+TEST(HostileText, SyntaxErrorsHaveAPlace) { EXPECT_HAS(errorsOf("model: {width: 8\nheads: 2\n"), "error: this is no YAML:"); }
+
+TEST(HostileText, LongKeysAndManyErrorsAreCut) {
+  std::string text = "model:\n";
+  for (unsigned i = 0; i < 2000; ++i)
+    text += "  key" + std::to_string(i) + std::string(1000, 'x') + ": 1\n";
+  EXPECT_LT(errorsOf(text).size(), 100'000u);
+}
+
+TEST(HostileText, LongCyclesAreReportedOnce) {
+  constexpr unsigned length = 20'000;
+  std::string text = "graph:\n  inputs: {x: {shape: [batch, query, width: 4]}}\n  ops:\n    a0: {add: [x, a" +
+                     std::to_string(length - 1) + "]}\n";
+  for (unsigned i = 1; i < length; ++i)
+    text += "    a" + std::to_string(i) + ": {scale: a" + std::to_string(i - 1) + ", by: 2}\n";
+  EXPECT_HAS(errorsOf(text + "  outputs: a7\n"), "'a0' depends on itself");
+}
+
+/// A text with one to four small changes: bytes replaced, spans removed or doubled, hostile pieces put in.
+std::string mutated(std::string text, std::mt19937 &random) {
+  static const char *const pieces[] = {"[", "]", "{", "}", ":", ",", "\n", "  ", "- ", "null", "~", "-1", "1e999", "999999999999999999999",
+                                       "&a ", "*a", "!!str ", "\"", "'", "|", ">", "#", "%", "\t", "? ", "\xff", "\xed\x95\x9c", "<<", "---\n"};
+  for (unsigned change = random() % 4 + 1; change && !text.empty(); --change) {
+    size_t at = random() % text.size(), length = std::min<size_t>(random() % 24, text.size() - at);
+    switch (random() % 4) {
+    case 0:
+      text[at] = char(random());
+      break;
+    case 1:
+      text.erase(at, length);
+      break;
+    case 2:
+      text.insert(at, text.substr(at, length));
+      break;
+    default:
+      text.insert(at, pieces[random() % std::size(pieces)]);
+    }
+  }
+  return text;
+}
+
+TEST(HostileText, MutatedSpecsAreReadOrRefusedWithAnError) {
+  std::mt19937 random(20261121);
+  std::vector<std::string> seeds = {smallModel("{random: 1}", "  norm: {place: pre, epsilon: 1e-6}\n  positions: {kind: learned}\n")};
+  for (const auto &entry : std::filesystem::directory_iterator(tests::sourceFolder() / "tests/end-to-end/specs"))
+    seeds.push_back(tests::readFile(entry.path()));
+  unsigned read = 0, refused = 0;
+  for (unsigned i = 0; i < 3000; ++i) {
+    Diagnostics diagnostics;
+    std::optional<Spec> spec = parseSpec("a.yaml", mutated(seeds[i % seeds.size()], random), {"random:1"}, diagnostics);
+    EXPECT_NE(spec.has_value(), diagnostics.hasErrors());
+    printed(diagnostics);
+    ++(spec ? read : refused);
+  }
+  // Some changes fall into comments or names: both ends must have been reached.
+  EXPECT_GT(read, 50u);
+  EXPECT_GT(refused, 500u);
+}
+
+} // namespace

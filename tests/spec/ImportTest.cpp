@@ -1,0 +1,256 @@
+//===- ImportTest.cpp - specs as attn modules ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/import/ForwardDiagnostics.h"
+#include "compiler/import/ImportSpec.h"
+#include "dialect/IR/Attn.h"
+#include "tests/spec/SpecTesting.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+
+#include "gtest/gtest.h"
+
+using namespace attnc;
+using attnc::tests::printed;
+using attnc::tests::smallModel;
+
+namespace {
+
+class Import : public ::testing::Test {
+protected:
+  /// The module of a text; null with errors in `diagnostics`.
+  mlir::OwningOpRef<mlir::ModuleOp> import(const std::string &text) {
+    std::optional<Spec> spec = parseSpec("a.yaml", text, {"random:1"}, diagnostics);
+    if (!spec)
+      return nullptr;
+    ForwardDiagnostics forward(context, diagnostics);
+    return importSpec(*spec, context);
+  }
+
+  /// The names of the ops in the function, in order, without `attn.` and without those that read weights.
+  std::string opsOf(mlir::ModuleOp module, const std::string &function) {
+    std::string names;
+    auto entry = module.lookupSymbol<mlir::func::FuncOp>(function);
+    for (mlir::Operation &op : entry.getBody().front())
+      if (!mlir::isa<attn::GetWeightOp>(op))
+        names += (names.empty() ? "" : " ") + op.getName().stripDialect().str();
+    return names;
+  }
+
+  template <typename Op> unsigned count(mlir::ModuleOp module) {
+    unsigned number = 0;
+    module.walk([&](Op) { ++number; });
+    return number;
+  }
+
+  mlir::MLIRContext context;
+  Diagnostics diagnostics;
+};
+
+const std::string chain = "matmul scale padding_mask softmax matmul merge_heads linear";
+
+TEST_F(Import, WritesTheUnfusedChainOfThePostNormEncoder) {
+  auto module = import(smallModel());
+  ASSERT_TRUE(module) << printed(diagnostics);
+  EXPECT_EQ(opsOf(*module, "encode"), "embed add_positions linear split_heads linear split_heads linear split_heads " +
+                                          chain + " add layer_norm linear activation linear add layer_norm return");
+}
+
+TEST_F(Import, PutsNormsBeforeTheWorkOfThePreNormEncoder) {
+  auto module = import(smallModel("{random: 1}", "  norm: {place: pre, kind: rms}\n  embedding: {scale: 2}\n"));
+  ASSERT_TRUE(module) << printed(diagnostics);
+  EXPECT_EQ(opsOf(*module, "encode"),
+            "embed scale add_positions rms_norm linear split_heads linear split_heads linear split_heads " + chain +
+                " add rms_norm linear activation linear add rms_norm return");
+}
+
+TEST_F(Import, MasksTheDecoderCausallyAndTheSourceByLength) {
+  auto module = import(smallModel());
+  ASSERT_TRUE(module) << printed(diagnostics);
+  EXPECT_EQ(opsOf(*module, "decode"),
+            "embed add_positions linear split_heads linear split_heads linear split_heads "
+            "matmul scale causal_mask softmax matmul merge_heads linear add layer_norm "
+            "linear split_heads linear split_heads linear split_heads " +
+                chain + " add layer_norm linear activation linear add layer_norm linear return");
+}
+
+TEST_F(Import, NamesArgumentsAndResults) {
+  auto module = import(smallModel());
+  ASSERT_TRUE(module) << printed(diagnostics);
+  auto decode = module->lookupSymbol<mlir::func::FuncOp>("decode");
+  auto name = [&](mlir::Attribute attribute) { return mlir::cast<mlir::StringAttr>(attribute).str(); };
+  EXPECT_EQ(name(decode.getArgAttr(0, "attn.name")), "target_ids");
+  EXPECT_EQ(name(decode.getArgAttr(1, "attn.name")), "memory");
+  EXPECT_EQ(name(decode.getArgAttr(2, "attn.name")), "source_lengths");
+  EXPECT_EQ(name(decode.getResultAttr(0, "attn.name")), "logits");
+}
+
+TEST_F(Import, LocatesEveryOpInTheYaml) {
+  auto module = import(smallModel());
+  ASSERT_TRUE(module) << printed(diagnostics);
+  unsigned lines = smallModel().size();
+  module->walk([&](mlir::Operation *op) {
+    auto where = mlir::dyn_cast<mlir::FileLineColLoc>(op->getLoc());
+    ASSERT_TRUE(where);
+    EXPECT_EQ(where.getFilename(), "a.yaml");
+    EXPECT_GT(where.getLine(), 0u);
+    EXPECT_LE(where.getLine(), lines);
+  });
+  auto heads = *module->getOps<mlir::func::FuncOp>().begin();
+  heads.walk([&](attn::SoftmaxOp op) { // attention is located at `heads`
+    EXPECT_EQ(mlir::cast<mlir::FileLineColLoc>(op.getLoc()).getLine(), 5u);
+  });
+}
+
+TEST_F(Import, SharesTiedTables) {
+  std::string text = smallModel("{random: 1}", "  embedding: {tied: all}\n");
+  text.replace(text.find("source: 20"), 10, "source: 30");
+  auto module = import(text);
+  ASSERT_TRUE(module) << printed(diagnostics);
+  unsigned tables = 0, readers = 0;
+  module->walk([&](attn::WeightOp weight) { tables += weight.getSymName() == "shared.embed.weight"; });
+  module->walk([&](attn::GetWeightOp reader) { readers += reader.getWeight() == "shared.embed.weight"; });
+  EXPECT_EQ(tables, 1u);
+  EXPECT_EQ(readers, 3u);
+}
+
+TEST_F(Import, GivesWeightsTheirNamesInTheFile) {
+  auto module = import(smallModel("\n  random: 1\n  transposed: true\n  names:\n    encoder_feed_forward: "
+                                  "\"enc{layer+1}.{linear:w,v}.{parameter}\""));
+  ASSERT_TRUE(module) << printed(diagnostics);
+  auto weight = module->lookupSymbol<attn::WeightOp>("encoder.layers.0.ffn.fc2.weight");
+  ASSERT_TRUE(weight);
+  EXPECT_EQ(mlir::cast<mlir::StringAttr>((*weight.getTensors())[0]).str(), "enc1.v.weight");
+  EXPECT_TRUE(weight.getTransposed());
+  EXPECT_FALSE(module->lookupSymbol<attn::WeightOp>("encoder.embed.weight").getTransposed());
+}
+
+TEST_F(Import, OffsetsLearnedPositionsAndComputesSinusoids) {
+  auto learned = import(smallModel("{random: 1}", "  positions: {kind: learned, start: 2, max_length: 10}\n"));
+  ASSERT_TRUE(learned) << printed(diagnostics);
+  learned->walk([&](attn::AddPositionsOp op) { EXPECT_EQ(op.getOffset(), 2); });
+  EXPECT_EQ(learned->lookupSymbol<attn::WeightOp>("encoder.pos_embed.weight").getType(),
+            mlir::RankedTensorType::get({12, 8}, mlir::Float32Type::get(&context)));
+  auto computed = import(smallModel("{random: 1}", "  positions: {layout: concatenated, inclusive: true, start: 1}\n"));
+  ASSERT_TRUE(computed) << printed(diagnostics);
+  attn::SinusoidAttr sinusoid = *computed->lookupSymbol<attn::WeightOp>("sinusoids").getSinusoid();
+  EXPECT_FALSE(sinusoid.getInterleaved());
+  EXPECT_TRUE(sinusoid.getInclusive());
+  EXPECT_EQ(sinusoid.getStart(), 1);
+  EXPECT_EQ(count<attn::AddPositionsOp>(*import(smallModel("{random: 1}", "  positions: {kind: none}\n"))), 0u);
+}
+
+TEST_F(Import, PrintsModulesThatParse) {
+  for (const auto &entry : std::filesystem::directory_iterator(tests::sourceFolder() / "tests/end-to-end/specs")) {
+    std::string text = tests::readFile(entry.path());
+    if (text.find("tokenizer:") != std::string::npos)
+      text = text.substr(0, text.find("  tokenizer:"));
+    auto module = import(text);
+    ASSERT_TRUE(module) << printed(diagnostics);
+    std::string printedModule;
+    llvm::raw_string_ostream(printedModule) << *module;
+    EXPECT_TRUE(mlir::parseSourceString<mlir::ModuleOp>(printedModule, &context)) << entry.path();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+/// A graph over `x` (batch, query, 4), `ids` and `scores`; `w` is 3 x 4, `v` a vector of 4.
+std::string graphOf(const std::string &op, const std::string &operands) {
+  std::string text = "graph:\n  inputs:\n";
+  auto add = [&](const std::string &name, const std::string &definition) {
+    if (operands.find(name) != std::string::npos)
+      text += "    " + name + ": " + definition + "\n";
+  };
+  add("xx", "{shape: [batch, query, width: 4]}");
+  add("ids", "{shape: [batch, query], type: i32}");
+  add("lengths", "{shape: [batch], type: i32}");
+  add("scores", "{shape: [batch, head: 2, query, key]}");
+  text += "  weights:\n";
+  add("ww", "{value: [[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]]}");
+  add("vv", "{value: [1, 2, 3, 4]}");
+  if (text.ends_with("weights:\n"))
+    text.insert(text.size() - 1, " {}");
+  return text + "  ops:\n    y: {" + op + ": " + operands + "}\n  outputs: y\n";
+}
+
+TEST_F(Import, TakesEveryOpOfAGraph) {
+  const std::pair<const char *, const char *> ops[] = {
+      {"linear", "[xx, ww]"},        {"scale", "xx, by: 2"},          {"add", "[xx, xx]"},
+      {"mul", "[xx, xx]"},           {"activation", "xx, with: tanh"}, {"layer_norm", "[xx, vv, vv]"},
+      {"rms_norm", "[xx, vv]"},      {"split_heads", "xx, heads: 2"}, {"merge_heads", "scores"},
+      {"slice", "xx, at: 1, width: 2"}, {"matmul", "[scores, scores], transposed: true"},
+      {"causal_mask", "scores"},     {"padding_mask", "[scores, lengths]"}, {"softmax", "scores"},
+      {"mean_heads", "scores"},      {"embed", "[ids, ww]"},          {"add_positions", "[xx, ww], offset: 1"},
+      {"log_softmax", "xx"},         {"pick", "[xx, ids]"},           {"take", "[xx, lengths]"}};
+  for (auto [op, operands] : ops) {
+    diagnostics = Diagnostics();
+    if (op == std::string("merge_heads"))
+      continue; // its last axis must be a known width: see MergesHeads
+    auto module = import(graphOf(op, operands));
+    EXPECT_TRUE(module) << op << "\n" << printed(diagnostics);
+    if (module)
+      EXPECT_EQ(opsOf(*module, "graph"), std::string(op) + " return");
+  }
+}
+
+TEST_F(Import, MergesHeads) {
+  auto module = import("graph:\n  inputs: {x: {shape: [batch, head: 2, query, width: 3]}}\n"
+                       "  ops: {y: {merge_heads: x}}\n  outputs: y\n");
+  ASSERT_TRUE(module) << printed(diagnostics);
+  auto type = mlir::cast<mlir::RankedTensorType>(
+      module->lookupSymbol<mlir::func::FuncOp>("graph").getResultTypes().front());
+  EXPECT_EQ(type.getShape().back(), 6);
+}
+
+TEST_F(Import, MarksGraphsAndNamesTheirValues) {
+  auto module = import(graphOf("linear", "[xx, ww]"));
+  ASSERT_TRUE(module) << printed(diagnostics);
+  auto entry = module->lookupSymbol<mlir::func::FuncOp>("graph");
+  EXPECT_TRUE(entry->hasAttr("attn.graph"));
+  EXPECT_EQ(mlir::cast<mlir::StringAttr>(entry.getArgAttr(0, "attn.name")).str(), "xx");
+  EXPECT_EQ(mlir::cast<mlir::StringAttr>(entry.getResultAttr(0, "attn.name")).str(), "y");
+}
+
+TEST_F(Import, SpeaksOfTheYamlWhereShapesDoNotFit) {
+  EXPECT_FALSE(import("graph:\n"
+                      "  inputs: {x: {shape: [batch, query, width: 5]}}\n"
+                      "  weights: {w: {value: [[1, 2, 3, 4]]}}\n"
+                      "  ops:\n"
+                      "    y: {linear: [x, w]}\n"
+                      "    z: {split_heads: x, heads: 2}\n"
+                      "  outputs: [y, z]\n"));
+  std::string errors = printed(diagnostics);
+  EXPECT_NE(errors.find("a.yaml:5:9: error:"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("    y: {linear: [x, w]}\n        ^\n"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("a.yaml:6:9: error:"), std::string::npos) << errors;
+}
+
+TEST_F(Import, RefusesOperandsOfTheWrongKindWithoutACrash) {
+  const char *operands[] = {"xx", "ids", "lengths", "scores", "ww", "vv"};
+  const char *ops[] = {"linear",  "matmul",      "add",        "mul",     "layer_norm",    "rms_norm",
+                       "embed",   "padding_mask", "add_positions", "pick", "take"};
+  for (const char *op : ops)
+    for (const char *first : operands)
+      for (const char *second : operands) {
+        diagnostics = Diagnostics();
+        auto module = import(graphOf(op, std::string("[") + first + ", " + second + "]"));
+        EXPECT_NE(bool(module), diagnostics.hasErrors()) << op << " " << first << " " << second;
+      }
+  const char *unary[] = {"scale: %, by: 2",  "activation: %, with: relu", "split_heads: %, heads: 3", "merge_heads: %",
+                         "slice: %, width: 3", "causal_mask: %",          "softmax: %",               "mean_heads: %",
+                         "log_softmax: %"};
+  for (std::string op : unary)
+    for (const char *operand : operands) {
+      diagnostics = Diagnostics();
+      std::string rest = op.substr(op.find(": ") + 2);
+      auto module = import(graphOf(op.substr(0, op.find(": ")), rest.replace(rest.find('%'), 1, operand)));
+      EXPECT_NE(bool(module), diagnostics.hasErrors()) << op << " " << operand;
+    }
+}
+
+} // namespace

@@ -1,0 +1,62 @@
+//===- WeightNamesTest.cpp - patterns of weight names ----------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/spec/WeightNames.h"
+#include "tests/spec/SpecTesting.h"
+
+#include "gtest/gtest.h"
+
+#include <set>
+
+using namespace attnc;
+
+namespace {
+
+constexpr WeightUse valueBias{WeightRole::DecoderCrossAttention, 3, 2, true};
+
+TEST(WeightNames, ExpandPlaceholders) {
+  EXPECT_EQ(expandPattern("decoder.layers.{layer}.cross_attn.{projection}_proj.{parameter}", valueBias),
+            "decoder.layers.3.cross_attn.v_proj.bias");
+  EXPECT_EQ(expandPattern("decoder_l{layer+1}_context_{parameter:W,b}{projection}", valueBias),
+            "decoder_l4_context_bv");
+  EXPECT_EQ(expandPattern("{layer}.{projection:query,key,value,out}.{parameter}", valueBias), "3.value.bias");
+  EXPECT_EQ(expandPattern("h.{layer}.{linear:wi,wo}.{parameter}", {WeightRole::EncoderFeedForward, 0, 1}),
+            "h.0.wo.weight");
+}
+
+TEST(WeightNames, AreTheSymbolsByDefault) {
+  EXPECT_EQ(symbolOf({WeightRole::EncoderFeedForward, 2, 0, true}), "encoder.layers.2.ffn.fc1.bias");
+  EXPECT_EQ(symbolOf({WeightRole::SharedEmbedding}), "shared.embed.weight");
+}
+
+/// The symbols of a small model with `more` keys.
+std::vector<std::string> symbolsOf(const std::string &more) {
+  Diagnostics diagnostics;
+  std::optional<Spec> spec =
+      parseSpec("a.yaml", tests::smallModel("{random: 1}", more), {}, diagnostics);
+  EXPECT_TRUE(spec) << tests::printed(diagnostics);
+  std::vector<std::string> symbols;
+  for (const WeightUse &use : weightsOf(*spec->model))
+    symbols.push_back(symbolOf(use));
+  return symbols;
+}
+
+TEST(WeightNames, AreListedOnce) {
+  for (const char *more : {"", "  positions: {kind: learned}\n", "  norm: {embedding: true, final: true}\n",
+                           "  embedding: {tied: target_output}\n", "  norm: {kind: rms}\n"}) {
+    std::vector<std::string> symbols = symbolsOf(more);
+    EXPECT_EQ(std::set<std::string>(symbols.begin(), symbols.end()).size(), symbols.size()) << more;
+  }
+}
+
+TEST(WeightNames, FollowTheModel) {
+  // 2 tables; 3 attentions of 4 x 2 and 2 feed-forwards of 2 x 2; 5 norms of 2; output 2.
+  EXPECT_EQ(symbolsOf("").size(), 2u + 24 + 8 + 10 + 2);
+  EXPECT_EQ(symbolsOf("  biases: {attention: false, feed_forward: false, norm: false, output: false}\n").size(),
+            2u + 12 + 4 + 5 + 1);
+  EXPECT_EQ(symbolsOf("  embedding: {tied: target_output}\n").size(), 45u);
+  EXPECT_EQ(symbolsOf("  norm: {place: pre}\n").size(), 46u + 4);
+  EXPECT_EQ(symbolsOf("  positions: {kind: learned}\n").size(), 46u + 2);
+}
+
+} // namespace
