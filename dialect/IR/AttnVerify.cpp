@@ -60,13 +60,14 @@ LogicalResult verifyEpsilon(Operation *op, const APFloat &epsilon) {
 
 /// weight_c3, weight_c4
 static LogicalResult verifyParts(WeightOp op, RankedTensorType type) {
-  size_t parts = op.getTensors()->size(), named = op.getRows() ? op.getRows()->size() : 1;
+  std::optional<ArrayRef<int64_t>> rows = op.getRows();
+  size_t parts = op.getTensors()->size(), named = rows ? rows->size() : 1;
   if (parts != named || parts == 0)
     return op.emitOpError() << "has " << parts << " tensors, but 'rows' for " << named;
   int64_t sum = 0;
-  if (op.getRows()) {
-    for (int64_t rows : *op.getRows())
-      sum += rows;
+  if (rows) {
+    for (int64_t count : *rows)
+      sum += count;
     if (type.getRank() == 0 || sum != type.getDimSize(0))
       return op.emitOpError() << "has 'rows' that sum to " << sum << ", but is of type " << type;
   }
@@ -305,14 +306,14 @@ LogicalResult RecurrenceOp::verify() {
   SmallVector<Type> yielded = llvm::map_to_vector<4>(getOutputs().getTypes(), [](Type type) -> Type { return positionOf(type); });
   llvm::append_range(yielded, getLast().getTypes());
   YieldOp yield = findYield(getBody());
-  return verifyTypes(*this, yield ? yield->getOperandTypes() : TypeRange(), yielded, "results"); // recurrence_c3
+  return verifyTypes(*this, yield ? TypeRange(yield.getValues()) : TypeRange(), yielded, "results"); // recurrence_c3
 }
 
 LogicalResult FusedOp::verify() {
   if (failed(verifyTypes(*this, getBody().getArgumentTypes(), getInputs().getTypes(), "inputs"))) // fused_c1
     return failure();
   YieldOp yield = findYield(getBody());
-  return verifyTypes(*this, yield ? yield->getOperandTypes() : TypeRange(), getResultTypes(), "results"); // fused_c2
+  return verifyTypes(*this, yield ? TypeRange(yield.getValues()) : TypeRange(), getResultTypes(), "results"); // fused_c2
 }
 
 LogicalResult KernelOp::verify() {

@@ -228,8 +228,8 @@ struct DeriveEntries : impl::DeriveEntriesBase<DeriveEntries> {
     SourceValues values(decode);
     if (failed(checkCausality(decode, values)))
       return failure();
-    for (auto [number, name] : llvm::enumerate({"source_ids", "source_lengths"}))
-      encode.setArgAttr(number, "attn.name", StringAttr::get(&getContext(), name));
+    encode.setArgAttr(0, "attn.name", StringAttr::get(&getContext(), "source_ids"));
+    encode.setArgAttr(1, "attn.name", StringAttr::get(&getContext(), "source_lengths"));
     values.moveToEncoder(encode, symbols);
     eraseDeadOperations(encode.getBody().front());
     EntryBuilder entries(decode, values, symbols);

@@ -40,7 +40,7 @@ SearchRules makeRules(const Session &session, const attnrt_decode_options &optio
   rules.beam = options.sample ? 1 : options.beam;
   rules.nBest = options.n_best;
   rules.lengthPenalty = options.length_penalty;
-  rules.stopping = options.stopping;
+  rules.stopping = static_cast<attnrt_stopping>(options.stopping);
   rules.minLength = options.min_length;
   rules.maxLength = options.max_length;
   rules.end = session.model().decoder().tokens.end;

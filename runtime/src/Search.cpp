@@ -35,13 +35,17 @@ int HypothesisTree::add(int parent, Candidate candidate) {
   return static_cast<int>(nodes.size()) - 1;
 }
 
+float HypothesisTree::score(int node, const SearchRules &rules) const {
+  return node < 0 ? 0 : normalisedScore(nodes[node].total, nodes[node].length, rules.lengthPenalty);
+}
+
 Hypothesis HypothesisTree::extract(int node, const SearchRules &rules) const {
   Hypothesis hypothesis;
   if (node < 0)
     return hypothesis;
   const Node &last = nodes[node];
   hypothesis.total = last.total;
-  hypothesis.score = normalisedScore(last.total, last.length, rules.lengthPenalty);
+  hypothesis.score = score(node, rules);
   hypothesis.ended = last.id == rules.end;
   for (int at = node; at >= 0; at = nodes[at].parent) {
     hypothesis.ids.push_back(nodes[at].id);
@@ -63,13 +67,14 @@ std::vector<Move> Search::force(Candidate token) {
 }
 
 std::vector<Hypothesis> Search::results() const {
-  std::vector<Hypothesis> all;
-  for (const int node : finished)
-    all.push_back(tree.extract(node, rules));
-  std::stable_sort(all.begin(), all.end(), [](const auto &a, const auto &b) { return a.score > b.score; });
-  if (all.size() > static_cast<size_t>(rules.nBest))
-    all.resize(rules.nBest);
-  return all;
+  std::vector<std::pair<float, size_t>> order; // of equal scores the one that finished first
+  for (size_t i = 0; i < finished.size(); ++i)
+    order.emplace_back(-tree.score(finished[i], rules), i);
+  std::sort(order.begin(), order.end());
+  std::vector<Hypothesis> best;
+  for (size_t i = 0; i < order.size() && i < static_cast<size_t>(rules.nBest); ++i)
+    best.push_back(tree.extract(finished[order[i].second], rules));
+  return best;
 }
 
 namespace {
@@ -143,7 +148,7 @@ bool BeamSearch::mustStop(bool isLastStep) const {
   // The worst of the `beam` best finished ones against the best that a running one can still reach.
   std::vector<float> scores;
   for (const int node : finished)
-    scores.push_back(normalisedScore(tree[node].total, tree[node].length, rules.lengthPenalty));
+    scores.push_back(tree.score(node, rules));
   std::nth_element(scores.begin(), scores.begin() + (beam - 1), scores.end(), std::greater<>());
   const bool countsOnLength = rules.stopping == ATTNRT_STOP_NEVER_EARLY && rules.lengthPenalty > 0;
   const int attainableLength = countsOnLength ? rules.maxLength : length();

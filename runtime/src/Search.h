@@ -71,6 +71,7 @@ public:
   int add(int parent, Candidate candidate);
   const Node &operator[](int node) const { return nodes[node]; }
   double total(int node) const { return node < 0 ? 0 : nodes[node].total; }
+  float score(int node, const SearchRules &rules) const;
   Hypothesis extract(int node, const SearchRules &rules) const;
 
 private:

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -23,9 +24,23 @@ def attnc(*arguments, text="", check=True):
     return done.stdout if check else done
 
 
+def scratch(name):
+    """A fresh path in the scratch folder."""
+    return pathlib.Path(_scratch.name) / f"{len(os.listdir(_scratch.name))}-{name}"
+
+
+def lay_out(spec, model):
+    """Puts a spec beside the files of a real model, as the spec expects them; returns the spec's new path."""
+    folder = scratch(model)
+    folder.mkdir()
+    for file in (MODELS / model).iterdir():
+        (folder / file.name).symlink_to(file)
+    return pathlib.Path(shutil.copy(spec, folder))
+
+
 def compile_bundle(spec, *options):
     """Compiles `spec` into a scratch folder; returns the bundle's path."""
-    bundle = pathlib.Path(_scratch.name) / f"{spec.stem}-{len(os.listdir(_scratch.name))}"
+    bundle = scratch(spec.stem)
     attnc("compile", spec, "-o", bundle, *options)
     return bundle
 

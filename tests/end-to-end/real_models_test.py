@@ -4,7 +4,7 @@
 import json
 import unittest
 
-from bundles import MODELS, SPECS, attnc, compile_bundle, ids, reference, run_ids
+from bundles import SPECS, attnc, compile_bundle, ids, lay_out, reference, run_ids
 
 
 class RealModel:
@@ -16,7 +16,7 @@ class RealModel:
     def setUpClass(cls):
         cls.pairs = reference(cls.model)["pairs"]
         cls.sources = [p["source_ids"] for p in cls.pairs]
-        cls.bundle = compile_bundle(SPECS / f"{cls.model}.yaml", "--weights", MODELS / cls.model)
+        cls.bundle = compile_bundle(lay_out(SPECS / f"{cls.model}.yaml", cls.model))
 
     def assert_n_best(self, beam):
         """Complete n-best lists: same ids, scores within 1e-4."""

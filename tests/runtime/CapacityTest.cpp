@@ -49,8 +49,7 @@ TEST_F(Capacity, ContradictoryOptionsAreInvalid) {
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.length_penalty = NAN; }));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.sample = 1, o.temperature = 0; }));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.sample = 1, o.top_p = 1.5f; }));
-  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
-            decodeStatus([](auto &o) { o.stopping = static_cast<attnrt_stopping>(9); }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.stopping = 9; }));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.size = sizeof o + 8; }));
 }
 

@@ -15,7 +15,9 @@ std::vector<float> nextOf(const Ids &source, const Ids &ids) {
   return nextLogProbabilities(source, history);
 }
 
-bool isBetterTotal(const OracleHypothesis &a, const OracleHypothesis &b) { return a.total > b.total; }
+bool isBetterTotal(const OracleHypothesis &a, const OracleHypothesis &b) {
+  return a.total != b.total ? a.total > b.total : a.ids < b.ids;
+}
 
 /// All continuations that the options allow, best first.
 std::vector<OracleHypothesis> continuations(const Ids &source, const std::vector<OracleHypothesis> &live,
@@ -34,7 +36,7 @@ std::vector<OracleHypothesis> continuations(const Ids &source, const std::vector
       all.push_back(longer);
     }
   }
-  std::stable_sort(all.begin(), all.end(), isBetterTotal);
+  std::sort(all.begin(), all.end(), isBetterTotal);
   return all;
 }
 
@@ -83,7 +85,7 @@ std::vector<OracleHypothesis> oracleBeam(const Ids &source, const attnrt_decode_
     if (isDone(finished, live, bestEnded, options))
       break;
   }
-  std::stable_sort(finished.begin(), finished.end(), [&](const auto &a, const auto &b) {
+  std::sort(finished.begin(), finished.end(), [&](const auto &a, const auto &b) {
     return a.score(options.length_penalty) > b.score(options.length_penalty);
   });
   finished.resize(std::min<size_t>(finished.size(), options.n_best));

@@ -103,7 +103,8 @@ int stepRow(attnrt_kernel_context *, int row, uint8_t *closure) {
   const std::vector<float> all = spread(rowHash(call, state, row));
   std::vector<int32_t> order(targetVocabulary);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return all[a] > all[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](int32_t a, int32_t b) { return all[a] != all[b] ? all[a] > all[b] : a < b; });
   for (int64_t c = 0; c < count; ++c) {
     tensor<float>(call, 5)[row * count + c] = trace().givesNan ? NAN : all[order[c]];
     tensor<int32_t>(call, 6)[row * count + c] = order[c];

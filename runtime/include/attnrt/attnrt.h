@@ -185,7 +185,7 @@ typedef struct attnrt_decode_options {
   int32_t beam;   /* 1 is greedy */
   int32_t n_best; /* hypotheses returned: at most `beam`; when sampling, how many samples */
   float length_penalty;
-  attnrt_stopping stopping;
+  int32_t stopping;   /* an attnrt_stopping */
   int32_t min_length; /* tokens before the end token is allowed */
   int32_t max_length; /* tokens, the end token counted */
   int32_t sample;     /* 1 draws tokens instead of searching; `beam` is ignored then */

@@ -1,8 +1,8 @@
 //===- attnrt.hpp - a thin C++ wrapper of attnrt.h ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handles that free themselves, vectors instead of pointers, and exceptions instead of statuses. All of it is here:
-// nothing more has to be linked. Threads and owners are as in attnrt.h.
+// Handles that free themselves, vectors instead of pointers, and exceptions instead of statuses. All of it is
+// here: nothing more has to be linked. Threads and owners are as in attnrt.h.
 
 #ifndef ATTNRT_ATTNRT_HPP
 #define ATTNRT_ATTNRT_HPP
@@ -132,7 +132,8 @@ public:
   size_t stateBytes() const { return attnrt_session_state_bytes(handle()); }
 
   /// n-best lists, one per source.
-  std::vector<std::vector<Hypothesis>> decode(std::span<const Ids> sources, const attnrt_decode_options &options) {
+  std::vector<std::vector<Hypothesis>> decode(std::span<const Ids> sources,
+                                              const attnrt_decode_options &options) {
     attnrt_result *made = nullptr;
     check(attnrt_decode(handle(), sources.size(), view(sources).data(), &options, &made));
     const std::unique_ptr<attnrt_result, void (*)(attnrt_result *)> result(made, attnrt_result_destroy);
@@ -164,7 +165,8 @@ public:
   /// (target.size() + 1) x source.size()
   std::vector<float> attend(const Ids &source, const Ids &target) {
     std::vector<float> attention((target.size() + 1) * source.size());
-    check(attnrt_attend(handle(), {source.size(), source.data()}, {target.size(), target.data()}, attention.data()));
+    check(attnrt_attend(handle(), {source.size(), source.data()}, {target.size(), target.data()},
+                        attention.data()));
     return attention;
   }
 
@@ -174,8 +176,8 @@ private:
     check(attnrt_result_get(result, sentence, rank, &found));
     const size_t scored = found.ids.count + (found.ended ? 1 : 0);
     return {Ids(found.ids.ids, found.ids.ids + found.ids.count),
-            std::vector<float>(found.log_probabilities, found.log_probabilities + scored), found.total, found.score,
-            found.ended != 0};
+            std::vector<float>(found.log_probabilities, found.log_probabilities + scored), found.total,
+            found.score, found.ended != 0};
   }
 
   struct Destroy {

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""The example's bundle against its own reference and its unseen pairs."""
+
+import json
+import unittest
+
+from bundles import ROOT, attnc, compile_bundle, run_ids
+
+EXAMPLE = ROOT / "examples/korean-english"
+
+
+class KoreanEnglish(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bundle = compile_bundle(EXAMPLE / "model.yaml")
+
+    def test_the_sentence_of_the_readme_is_translated(self):
+        got = attnc("run", self.bundle, text="어제 카페 갔었어 거기 사람 많더라\n")
+        self.assertEqual("I went to the cafe yesterday there were many people\n", got)
+
+    def test_at_least_95_percent_of_unseen_pairs_come_out_exactly(self):
+        pairs = [line.split("\t") for line in (EXAMPLE / "test.tsv").read_text().splitlines()]
+        got = attnc("run", self.bundle, "--batch", 32, "--threads", 2, text="".join(p[0] + "\n" for p in pairs)).splitlines()
+        self.assertEqual(1000, len(pairs))
+        self.assertEqual(len(pairs), len(got))
+        exact = sum(line == pair[1] for line, pair in zip(got, pairs))
+        self.assertGreaterEqual(exact, 950)
+
+    def test_greedy_equals_the_reference_of_the_training_framework(self):
+        reference = json.loads((EXAMPLE / "reference.json").read_text())
+        got = run_ids(self.bundle, [r["source_ids"] for r in reference], "--beam", 1, "--length-penalty", 0)
+        self.assertEqual([r["output_ids"] for r in reference], [i for i, _ in got])
+        for wanted, (_, score) in zip(reference, got):
+            self.assertAlmostEqual(wanted["score"], score, delta=1e-4)
+
+
+if __name__ == "__main__":
+    unittest.main()
