@@ -9,6 +9,7 @@
 #include "compiler/driver/PrintSpec.h"
 #include "compiler/emit/ConstantWeights.h"
 #include "compiler/emit/GoldenVectors.h"
+#include "compiler/emit/Interrupts.h"
 #include "compiler/emit/LowerEntries.h"
 #include "compiler/emit/WriteBundle.h"
 #include "llvm/Support/FileSystem.h"
@@ -92,6 +93,7 @@ int compile(const Options &options) {
   llvm::Expected<TensorReader> weights = openWeights(spec.weights, std::move(scales));
   if (!weights)
     return fail(weights.takeError());
+  catchInterrupts();
   llvm::Expected<BundleFolder> folder = BundleFolder::create(options.bundle);
   if (!folder)
     return fail(folder.takeError());
@@ -116,7 +118,7 @@ int compile(const Options &options) {
 void addCompileCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand("compile", "Compiles a spec to a bundle");
-  command->add_option("SPEC", options->spec, "The model's YAML file")->required()->check(CLI::ExistingFile);
+  command->add_option("SPEC", options->spec, "The model's YAML file")->required();
   CLI::Option *bundle = command->add_option("-o,--output", options->bundle, "The bundle to write: a folder");
   command->add_option("--target", options->targets,
                       "CPUs to compile for, separated by commas: x86-64, avx2, avx512, host (this machine's best), or "

@@ -9,6 +9,7 @@
 #include "mlir/IR/Location.h"
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
 #include <map>
 
@@ -37,9 +38,13 @@ public:
         std::cout << " (" << count << " times)";
       std::cout << "\n";
     }
+    if (std::none_of(counts.begin(), counts.end(), [](const auto &remark) { return isUnfused(std::get<2>(remark.first)); }))
+      std::cout << "nothing that could be fused was left apart\n";
   }
 
 private:
+  static bool isUnfused(const std::string &text) { return text.rfind("not fused", 0) == 0; }
+
   std::map<std::tuple<unsigned, unsigned, std::string>, int> counts;
 };
 
@@ -69,7 +74,7 @@ int explain(const std::string &spec, const std::string &weights) {
 void addExplainCommand(CLI::App &app, int &exitCode) {
   auto spec = std::make_shared<std::string>(), weights = std::make_shared<std::string>();
   CLI::App *command = app.add_subcommand("explain", "Tells what fused with what, what did not, and why");
-  command->add_option("SPEC", *spec, "The model's YAML file")->required()->check(CLI::ExistingFile);
+  command->add_option("SPEC", *spec, "The model's YAML file")->required();
   command->add_option("--weights", *weights, "As for compile: random:SEED needs no file");
   command->callback([=, &exitCode] { exitCode = explain(*spec, *weights); });
 }

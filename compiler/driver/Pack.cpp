@@ -5,6 +5,7 @@
 
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Failure.h"
+#include "compiler/emit/Interrupts.h"
 #include "compiler/emit/RepackBundle.h"
 
 #include <CLI/CLI.hpp>
@@ -15,11 +16,11 @@ void addPackCommand(CLI::App &app, int &exitCode) {
   };
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand("pack", "Puts other weights of the same shapes into a bundle");
-  command->add_option("BUNDLE", options->bundle, "The bundle to change")->required()->check(CLI::ExistingDirectory);
+  command->add_option("BUNDLE", options->bundle, "The bundle to change")->required();
   command->add_option("WEIGHTS", options->weights, "A safetensors file, or a folder that holds model.safetensors")
-      ->required()
-      ->check(CLI::ExistingPath);
+      ->required();
   command->callback([options, &exitCode] {
+    attnc::catchInterrupts();
     llvm::Error error = attnc::repackBundle(options->bundle, options->weights);
     exitCode = error ? attnc::fail(std::move(error)) : 0;
   });

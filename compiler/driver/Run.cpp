@@ -98,6 +98,7 @@ private:
   GrowingSession session;
   Ids prefix;
   size_t lineNumber = 0;
+  uint64_t sentenceNumber = 0; // of those decoded, whatever the batches: samples depend on it
   bool hasDrawn = false;
 };
 
@@ -114,20 +115,19 @@ void Runner::decodeLines(const std::vector<std::string> &lines) {
       if (!ids.empty())
         sources.push_back(std::move(ids));
     } catch (const std::exception &error) {
-      failAtLine(lineNumber + i + 1, error.what());
+      failAtLines(lineNumber + i + 1, 1, error.what());
     }
   }
   std::vector<std::vector<attnrt::api::Hypothesis>> results;
   if (!sources.empty()) {
     const std::vector<attnrt_ids> prefixes(sources.size(), {prefix.size(), prefix.data()});
     decoding.prefixes = prefix.empty() ? nullptr : prefixes.data();
-    decoding.first_sentence = lineNumber;
+    decoding.first_sentence = sentenceNumber;
+    sentenceNumber += sources.size();
     try {
       results = session.forLengths(longest, decoding.max_length).decode(sources, decoding);
     } catch (const std::exception &error) {
-      const std::string last = std::to_string(lineNumber + lines.size());
-      throw std::runtime_error("lines " + std::to_string(lineNumber + 1) + " to " + last + ": " +
-                               error.what());
+      failAtLines(lineNumber + 1, lines.size(), error.what());
     }
   }
   size_t next = 0;
@@ -192,7 +192,8 @@ void addDecodingOptions(CLI::App &command, RunOptions &options) {
                      "Draw from the fewest tokens that have this probability together");
   command.add_option("--temperature", options.temperature,
                      "Above 1 flattens, below 1 sharpens the distribution");
-  command.add_option("--seed", options.seed, "Of the samples: line number and seed fix a line's samples");
+  command.add_option("--seed", options.seed,
+                     "Of the samples: seed and place among the lines fix a line's samples");
 }
 
 } // namespace

@@ -81,7 +81,7 @@ void Scorer::scoreLines(const std::vector<std::string> &lines) {
     try {
       pairs.push_back(readPair(lines[i]));
     } catch (const std::exception &error) {
-      failAtLine(lineNumber + i + 1, error.what());
+      failAtLines(lineNumber + i + 1, 1, error.what());
     }
     if (pairs.back().isEmpty)
       continue;
@@ -95,8 +95,7 @@ void Scorer::scoreLines(const std::vector<std::string> &lines) {
     if (!sources.empty())
       scores = session.forLengths(longestSource, longestTarget).score(sources, targets);
   } catch (const std::exception &error) {
-    const std::string last = std::to_string(lineNumber + lines.size());
-    throw std::runtime_error("lines " + std::to_string(lineNumber + 1) + " to " + last + ": " + error.what());
+    failAtLines(lineNumber + 1, lines.size(), error.what());
   }
   size_t next = 0;
   for (const Pair &pair : pairs) {

@@ -33,8 +33,11 @@ int runCommand(const std::function<void()> &body) {
   }
 }
 
-void failAtLine(size_t line, const std::string &message) {
-  throw std::runtime_error("line " + std::to_string(line) + ": " + message);
+void failAtLines(size_t first, size_t count, const std::string &message) {
+  const std::string where =
+      count == 1 ? "line " + std::to_string(first)
+                 : "lines " + std::to_string(first) + " to " + std::to_string(first + count - 1);
+  throw std::runtime_error(where + ": " + message);
 }
 
 std::vector<std::string> readLines(std::istream &input, size_t limit) {

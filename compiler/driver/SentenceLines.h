@@ -34,8 +34,8 @@ Model loadBundle(const BundleOptions &options);
 /// Runs a command's body; its failure is printed to stderr. Returns the exit code: 0, or 1.
 int runCommand(const std::function<void()> &body);
 
-/// A mistake in the input, at a line (from 1).
-[[noreturn]] void failAtLine(size_t line, const std::string &message);
+/// A mistake in one of `count` lines of the input, counted from 1.
+[[noreturn]] void failAtLines(size_t first, size_t count, const std::string &message);
 
 /// The next lines of `input`, at most `limit`, without their ends.
 std::vector<std::string> readLines(std::istream &input, size_t limit);

@@ -3,6 +3,7 @@
 
 #include "compiler/emit/BundleFolder.h"
 
+#include "compiler/emit/Interrupts.h"
 #include "llvm/Support/FileSystem.h"
 
 #include <cerrno>
@@ -30,7 +31,7 @@ llvm::Expected<BundleFolder> BundleFolder::create(llvm::StringRef destination) {
   BundleFolder folder;
   folder.destination = destination.rtrim('/').str();
   if (folder.destination.empty())
-    return llvm::createStringError("'" + destination + "' cannot be a bundle");
+    return llvm::createStringError("'" + destination + "' is no bundle");
   if (fs::exists(folder.destination) && !fs::exists(folder.destination + "/manifest.json") &&
       !isEmptyFolder(folder.destination))
     return llvm::createStringError(folder.destination + " exists and is no bundle; it is left as it is");
@@ -55,6 +56,8 @@ BundleFolder::~BundleFolder() {
 }
 
 llvm::Error BundleFolder::commit() {
+  if (wasInterrupted())
+    return llvm::createStringError("interrupted");
   fs::remove_directories(scratch());
   if (std::error_code code = fs::setPermissions(temporary, fs::perms::owner_all | fs::perms::group_read |
                                                                fs::perms::group_exe | fs::perms::others_read |

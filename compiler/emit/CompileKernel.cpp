@@ -40,6 +40,7 @@ static llvm::Expected<Halide::Target> parseTarget(const KernelTarget &target) {
 static Halide::Module shareFirstOutput(const Halide::Module &module, const KernelPipeline &pipeline) {
   std::string first = pipeline.outputs[0].name(), second = pipeline.outputs[1].name();
   Halide::Module result(module.name(), module.target());
+  result.set_any_strict_float(module.any_strict_float());
   for (Halide::Internal::LoweredFunc function : module.functions()) {
     auto isFirst = [&](const Halide::Internal::LoweredArgument &argument) { return argument.name == first; };
     auto found = std::find_if(function.args.begin(), function.args.end(), isFirst);

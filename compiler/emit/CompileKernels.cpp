@@ -3,11 +3,11 @@
 
 #include "compiler/emit/CompileKernels.h"
 
+#include "compiler/emit/ChildProcess.h"
 #include "compiler/emit/FileOutput.h"
+#include "compiler/emit/Interrupts.h"
 #include "dialect/IR/Attn.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Program.h"
 
 #include <atomic>
 #include <mutex>
@@ -24,37 +24,29 @@ struct Job {
   std::string target;
 };
 
-std::string readFile(const std::string &path) {
-  auto file = llvm::MemoryBuffer::getFile(path);
-  return file ? (*file)->getBuffer().trim().str() : "";
-}
-
 /// Runs one child; empty on success.
 std::string runJob(const Job &job, StringRef compiler) {
-  std::string log = job.object.path + ".log";
-  StringRef arguments[] = {compiler, "compile-kernel", job.source, "--target", job.target, "--symbol",
-                           job.object.symbol, "-o", job.object.path};
-  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
-  std::string reason;
-  bool notStarted = false;
-  int code = llvm::sys::ExecuteAndWait(compiler, arguments, std::nullopt, redirects, /*SecondsToWait=*/0,
-                                       /*MemoryLimit=*/0, &reason, &notStarted);
-  if (code == 0)
+  ChildResult child = runChild(compiler, {"compile-kernel", job.source, "--target", job.target, "--symbol",
+                                          job.object.symbol, "-o", job.object.path});
+  if (child.code == 0)
     return "";
-  std::string text = readFile(log);
-  if (notStarted || code < 0)
-    text = reason + (text.empty() ? "" : ": " + text);
+  constexpr StringRef outOfSpace = "IO failure on output stream: "; // LLVM's words when an object cannot be written
+  if (size_t found = child.output.find(outOfSpace); found != std::string::npos)
+    return "cannot write the objects of kernels: " + child.output.substr(found + outOfSpace.size());
+  std::string text = child.output;
+  if (child.code < 0)
+    text = child.reason + (text.empty() ? "" : ": " + text);
   return "kernel '" + job.object.kernel + "' does not compile for " + job.object.variant + ": " +
-         (text.empty() ? "exit code " + std::to_string(code) : text);
+         (text.empty() ? "exit code " + std::to_string(child.code) : text);
 }
 
-/// The errors of all jobs, in the order of the jobs.
+/// The errors of all jobs, in the order of the jobs. An interrupt keeps further jobs from starting.
 std::vector<std::string> runJobs(llvm::ArrayRef<Job> jobs, StringRef compiler, const KernelProgress &progress) {
   std::atomic<size_t> next = 0;
   std::mutex told;
   std::vector<std::string> errors(jobs.size());
   auto work = [&] {
-    for (size_t i; (i = next++) < jobs.size();) {
+    for (size_t i; (i = next++) < jobs.size() && !wasInterrupted();) {
       {
         std::lock_guard<std::mutex> lock(told);
         progress(jobs[i].object, i + 1, jobs.size());
@@ -69,6 +61,22 @@ std::vector<std::string> runJobs(llvm::ArrayRef<Job> jobs, StringRef compiler, c
     worker.join();
   llvm::erase(errors, "");
   return errors;
+}
+
+/// Where attnc itself is built with a sanitizer, so are the kernels it compiles.
+std::string instrumented(std::string target) {
+  constexpr StringRef sanitizer = ATTNC_SANITIZER;
+  return sanitizer.empty() ? target : target + "-" + sanitizer.str();
+}
+
+/// One mistake of a schedule fails many kernels: a few tell enough.
+std::string summarize(std::vector<std::string> errors) {
+  constexpr size_t shown = 3;
+  errors.erase(std::unique(errors.begin(), errors.end()), errors.end());
+  size_t more = errors.size() - std::min(errors.size(), shown);
+  errors.resize(errors.size() - more);
+  std::string text = llvm::join(errors, "\n");
+  return more == 0 ? text : text + "\n(" + std::to_string(more) + " more like these)";
 }
 
 /// `x86-64` as part of a C symbol.
@@ -96,11 +104,14 @@ llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned,
   for (const CpuVariant &variant : variants)
     for (const auto &[kernel, source] : sources) {
       std::string symbol = (bundle + "_" + kernel + "_" + symbolPart(variant.name)).str();
-      jobs.push_back({{kernel, variant.name, symbol, (folder + "/" + symbol + ".o").str()}, source, variant.target});
+      jobs.push_back({{kernel, variant.name, symbol, (folder + "/" + symbol + ".o").str()}, source,
+                      instrumented(variant.target)});
     }
   std::vector<std::string> errors = runJobs(jobs, compiler, progress);
+  if (wasInterrupted())
+    return llvm::createStringError("interrupted");
   if (!errors.empty())
-    return llvm::createStringError(llvm::join(errors, "\n"));
+    return llvm::createStringError(summarize(std::move(errors)));
   std::vector<KernelObject> objects;
   for (Job &job : jobs)
     objects.push_back(std::move(job.object));

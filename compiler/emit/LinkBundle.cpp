@@ -3,6 +3,7 @@
 
 #include "compiler/emit/LinkBundle.h"
 
+#include "compiler/emit/ChildProcess.h"
 #include "compiler/emit/FileOutput.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -10,7 +11,6 @@
 #include "llvm/ObjCopy/ObjCopy.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Object/ELFObjectFile.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 
 using llvm::StringRef;
@@ -25,15 +25,13 @@ llvm::Expected<std::string> findLinker() {
   return llvm::createStringError("no linker: neither ld.lld-22 nor ld.lld is on the PATH (Debian: apt install lld-22)");
 }
 
-llvm::Error runLinker(StringRef linker, llvm::ArrayRef<std::string> arguments, const std::string &log) {
-  std::vector<StringRef> words = {linker};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
-  std::string reason;
-  if (llvm::sys::ExecuteAndWait(linker, words, std::nullopt, redirects, 0, 0, &reason) == 0)
+llvm::Error runLinker(StringRef linker, llvm::ArrayRef<std::string> arguments) {
+  ChildResult child = runChild(linker, arguments);
+  if (child.code == 0)
     return llvm::Error::success();
-  auto text = llvm::MemoryBuffer::getFile(log);
-  return llvm::createStringError("the linker failed: " + reason + (text ? (*text)->getBuffer().trim().str() : ""));
+  if (child.crashed) // its output is mapped, and a disk that is full then ends it by a signal
+    return llvm::createStringError("the linker crashed, as it does where the disk is full: " + child.reason);
+  return llvm::createStringError("the linker failed: " + child.reason + child.output);
 }
 
 /// Keeps only `exports` global, so that two bundles and a program of its own symbols can be linked together.
@@ -101,11 +99,11 @@ llvm::Error linkBundle(const LinkJob &job) {
   llvm::Expected<std::string> linker = findLinker();
   if (!linker)
     return linker.takeError();
-  std::string log = job.scratch + "/link.log", joined = job.scratch + "/joined.o";
+  std::string joined = job.scratch + "/joined.o";
   std::string object = job.scratch + "/" + job.bundle + ".o", script = job.scratch + "/exports";
   std::vector<std::string> join = {"-r", "-o", joined};
   join.insert(join.end(), job.objects.begin(), job.objects.end());
-  if (llvm::Error error = runLinker(*linker, join, log))
+  if (llvm::Error error = runLinker(*linker, join))
     return error;
   if (llvm::Error error = localizeSymbols(joined, object, job.exports))
     return error;
@@ -117,8 +115,7 @@ llvm::Error linkBundle(const LinkJob &job) {
   if (llvm::Error error = runLinker(*linker,
                                     {"-shared", "-soname", library, "--version-script=" + script, "--build-id=none",
                                      "-z", "relro", "-z", "now", "-z", "noexecstack", "--hash-style=gnu", object,
-                                     "-o", job.folder + "/" + library},
-                                    log))
+                                     "-o", job.folder + "/" + library}))
     return error;
   return writeStaticLibrary(object, job.folder + "/lib" + job.bundle + ".a");
 }

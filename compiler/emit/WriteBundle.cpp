@@ -7,15 +7,13 @@
 #include "compiler/emit/FileOutput.h"
 #include "compiler/emit/LinkBundle.h"
 #include "compiler/emit/LowerEntries.h"
-#include "compiler/emit/PlannedModule.h"
 #include "compiler/emit/WriteHeader.h"
 #include "compiler/emit/WriteManifest.h"
 #include "compiler/emit/WriteObject.h"
 #include "compiler/emit/shim/EmbeddedFiles.h"
+#include "dialect/IR/Attn.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <nlohmann/json.hpp>
-
-#include <set>
 
 using Json = nlohmann::ordered_json;
 
@@ -52,8 +50,9 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const st
     return error;
   for (const KernelObject &kernel : *kernels)
     link.objects.push_back(kernel.path);
-  for (PlannedEntry &entry : readPlannedModule(job.planned)->entries)
-    link.exports.push_back(job.name + "_" + entry.name);
+  mlir::ModuleOp planned = job.planned;
+  for (mlir::func::FuncOp entry : planned.getOps<mlir::func::FuncOp>())
+    link.exports.push_back(job.name + "_" + entry.getName().str());
   return linkBundle(link);
 }
 

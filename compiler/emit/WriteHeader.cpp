@@ -9,6 +9,8 @@
 #include "llvm/Support/raw_ostream.h"
 #include <nlohmann/json.hpp>
 
+#include <set>
+
 using Json = nlohmann::ordered_json;
 using llvm::StringRef;
 
@@ -58,41 +60,65 @@ void writeBestVariant(llvm::raw_ostream &out, StringRef bundle, llvm::ArrayRef<C
       << ";\n#endif\n}\n\n";
 }
 
-/// One graph as `NAME_run_GRAPH` and `NAME_arena_GRAPH`.
+/// A name of the spec as a C parameter.
+std::string parameterName(const Json &name) {
+  static const std::set<StringRef> keywords = {
+      "auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do", "double", "else",
+      "enum", "extern", "false", "float", "for", "goto", "if", "inline", "int", "long", "new", "operator", "private",
+      "public", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template",
+      "this", "true", "typedef", "union", "unsigned", "using", "virtual", "void", "volatile", "while"};
+  std::string text = name.get<std::string>();
+  return keywords.count(text) ? text + "_" : text;
+}
+
+/// What a graph's functions take, in C.
+struct GraphSignature {
+  std::vector<std::string> sizes, sizeNames;     // `int64_t batch`, `batch`
+  std::vector<std::string> tensors, tensorNames; // `const float *x /* batch x 4 */`, `(void *)x`
+
+  GraphSignature(const Json &manifest, const Json &entry) {
+    for (const Json &size : manifest["sizes"]) {
+      sizeNames.push_back(parameterName(size));
+      sizes.push_back("int64_t " + sizeNames.back());
+    }
+    for (const Json &tensor : entry["arguments"]) {
+      tensorNames.push_back("(void *)" + parameterName(tensor["name"]));
+      tensors.push_back("const " + typeName(tensor) + " *" + parameterName(tensor["name"]) + shapeComment(tensor));
+    }
+    for (const Json &tensor : entry["results"]) {
+      tensorNames.push_back(parameterName(tensor["name"]));
+      tensors.push_back(typeName(tensor) + " *" + tensorNames.back() + shapeComment(tensor));
+    }
+  }
+  /// The vector of sizes; C has no empty arrays.
+  std::string sizeVector() const {
+    return "  const int64_t call_sizes[] = {" + (sizeNames.empty() ? "0" : llvm::join(sizeNames, ", ")) + "};\n";
+  }
+};
+
+/// One graph as `NAME_arena_GRAPH` and `NAME_run_GRAPH`.
 void writeGraph(llvm::raw_ostream &out, const Json &manifest, size_t number) {
   StringRef bundle = manifest["name"].get_ref<const std::string &>();
   const Json &entry = manifest["entries"][number];
+  GraphSignature signature(manifest, entry);
   std::string name = entry["name"].get<std::string>();
-  std::vector<std::string> sizes, sizeNames, tensors, tensorNames;
-  for (const Json &size : manifest["sizes"]) {
-    sizeNames.push_back(size.get<std::string>());
-    sizes.push_back("int64_t " + sizeNames.back());
-  }
-  for (const Json &tensor : entry["arguments"]) {
-    tensorNames.push_back("(void *)" + tensor["name"].get<std::string>());
-    tensors.push_back("const " + typeName(tensor) + " *" + tensor["name"].get<std::string>() + shapeComment(tensor));
-  }
-  for (const Json &tensor : entry["results"]) {
-    tensorNames.push_back(tensor["name"].get<std::string>());
-    tensors.push_back(typeName(tensor) + " *" + tensor["name"].get<std::string>() + shapeComment(tensor));
-  }
-  std::string sizeVector = "const int64_t attnrt_sizes[] = {" + (sizeNames.empty() ? "0" : llvm::join(sizeNames, ", ")) + "};";
-  out << "/* Bytes of the arena that " << bundle << "_run_" << name << " works in: " << entry["arena"].get<std::string>()
-      << ". */\nstatic inline int64_t " << bundle << "_arena_" << name << "("
-      << (sizes.empty() ? "void" : llvm::join(sizes, ", ")) << ") {\n  " << sizeVector << "\n  return " << bundle
-      << "_descriptor.entries[" << number << "].arena_bytes(attnrt_sizes);\n}\n\n"
-      << "/* Runs graph '" << name << "'; 0, or an error code. `arena` is aligned to 64 bytes; `weights` is the data part of\n"
-      << " * weights.safetensors, aligned likewise, or null where the bundle has none; `context` may be null. */\n"
-      << "static inline int32_t " << bundle << "_run_" << name
-      << "(attnrt_kernel_context *context, const attnrt_variant *variant, const char *weights, char *arena";
-  for (const std::string &size : sizes)
-    out << ",\n    " << size;
-  for (const std::string &tensor : tensors)
-    out << ",\n    " << tensor;
-  out << ") {\n  " << sizeVector << "\n  void *const attnrt_tensors[] = {" << llvm::join(tensorNames, ", ") << "};\n"
-      << "  const attnrt_invocation attnrt_call = {context, attnrt_tensors, attnrt_sizes, arena, 0, weights, "
-         "variant->kernels};\n"
-      << "  return " << bundle << "_descriptor.entries[" << number << "].run(&attnrt_call);\n}\n\n";
+  std::string record = (bundle + "_descriptor.entries[").str() + std::to_string(number) + "]";
+  out << "/* Bytes of the arena that " << bundle << "_run_" << name
+      << " works in: " << entry["arena"].get<std::string>() << ". */\n"
+      << "static inline int64_t " << bundle << "_arena_" << name << "("
+      << (signature.sizes.empty() ? "void" : llvm::join(signature.sizes, ", ")) << ") {\n"
+      << signature.sizeVector() << "  return " << record << ".arena_bytes(call_sizes);\n}\n\n";
+
+  std::vector<std::string> parameters = {"attnrt_kernel_context *call_context", "const attnrt_variant *call_variant",
+                                         "const char *call_weights", "char *call_arena"};
+  llvm::append_range(parameters, signature.sizes);
+  llvm::append_range(parameters, signature.tensors);
+  out << "/* Runs graph '" << name << "'; 0, or an error code. The arena is aligned to 64 bytes; the weights are the data part\n"
+      << " * of weights.safetensors, aligned likewise, or null where the bundle has none; the context may be null. */\n"
+      << "static inline int32_t " << bundle << "_run_" << name << "(\n    " << llvm::join(parameters, ",\n    ") << ") {\n"
+      << signature.sizeVector() << "  void *const call_tensors[] = {" << llvm::join(signature.tensorNames, ", ")
+      << "};\n  const attnrt_invocation call = {call_context, call_tensors, call_sizes, call_arena, 0, call_weights,\n"
+      << "                                  call_variant->kernels};\n  return " << record << ".run(&call);\n}\n\n";
 }
 
 } // namespace

@@ -5,8 +5,6 @@
 
 #include "compiler/emit/PlannedModule.h"
 #include "attnrt/attnrt.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <nlohmann/json.hpp>
 
@@ -103,16 +101,6 @@ Json makeWeights(const std::vector<WeightRecipe> &weights) {
   return {{"file", "weights.safetensors"}, {"bytes", bytes}, {"hash", ""}, {"tensors", std::move(tensors)}};
 }
 
-/// Beside the spec, or else beside the weights, where `--weights FOLDER` may have brought both.
-std::string findTokenizer(const Spec &spec, const std::string &file) {
-  std::string path = spec.resolve(file);
-  if (llvm::sys::fs::exists(path) || spec.weights.kind != WeightSourceKind::File)
-    return path;
-  llvm::SmallString<128> other = llvm::sys::path::parent_path(spec.weights.file);
-  llvm::sys::path::append(other, file);
-  return llvm::sys::fs::exists(other) ? other.str().str() : path;
-}
-
 } // namespace
 
 TokenizerFiles tokenizerFiles(const Spec &spec) {
@@ -122,7 +110,7 @@ TokenizerFiles tokenizerFiles(const Spec &spec) {
   auto describe = [&](const TokenizerSpec &tokenizer) -> TokenizerFile {
     if (tokenizer.file->empty())
       return {};
-    return {findTokenizer(spec, *tokenizer.file), llvm::sys::path::filename(*tokenizer.file).str()};
+    return {spec.resolve(*tokenizer.file), llvm::sys::path::filename(*tokenizer.file).str()};
   };
   files.source = describe(spec.model->sourceTokenizer);
   files.target = describe(spec.model->targetTokenizer);

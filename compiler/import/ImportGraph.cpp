@@ -175,7 +175,8 @@ bool GraphImporter::hasOperands(const GraphOp &op) {
   auto table = cast<RankedTensorType>(operand(op, 1).getType());
   if (table.getRank() == 2)
     return true;
-  emitError(build.at(op.operands[1].where)) << "the table has " << table.getRank() << " axes; it takes 2: out, in";
+  emitError(build.at(op.operands[1].where))
+      << "the table has " << table.getRank() << " axes; it takes 2: out, in";
   return false;
 }
 

@@ -82,7 +82,8 @@ void ModelImporter::declareSinusoids() {
   attn::WeightOp table =
       build.declareWeight(build.at(positions.where), sinusoids, {*positions.maxLength, *model.width});
   bool isInterleaved = *positions.layout == SinusoidLayout::Interleaved;
-  table.setSinusoidAttr(attn::SinusoidAttr::get(build.getContext(), isInterleaved, *positions.inclusive, *positions.start));
+  table.setSinusoidAttr(
+      attn::SinusoidAttr::get(build.getContext(), isInterleaved, *positions.inclusive, *positions.start));
   weights[sinusoids] = table;
 }
 
@@ -166,15 +167,16 @@ Value ModelImporter::embed(Value ids, const SideRoles &roles) {
   mlir::Location where = build.at(model.embedding.where);
   Value rows = attn::EmbedOp::create(build, where, ids, getWeight(where, {roles.table}));
   if (float scale = float(*model.embedding.scale); scale != 1)
-    rows = attn::ScaleOp::create(build, build.at(model.embedding.scale.where), rows, build.getF32FloatAttr(scale));
+    rows = attn::ScaleOp::create(build, build.at(model.embedding.scale.where), rows,
+                                 build.getF32FloatAttr(scale));
   const PositionsSpec &positions = model.positions;
   mlir::Location positionsWhere = build.at(positions.where);
   if (*positions.kind == PositionKind::Sinusoidal)
     rows = attn::AddPositionsOp::create(build, positionsWhere, rows,
                                         build.getWeight(positionsWhere, weights.at(sinusoids)), Value(), 0);
   if (*positions.kind == PositionKind::Learned)
-    rows = attn::AddPositionsOp::create(build, positionsWhere, rows, getWeight(positionsWhere, {roles.positions}),
-                                        Value(), *positions.start);
+    rows = attn::AddPositionsOp::create(
+        build, positionsWhere, rows, getWeight(positionsWhere, {roles.positions}), Value(), *positions.start);
   return *model.norm.embedding ? norm(rows, roles.embeddingNorm, 0) : rows;
 }
 

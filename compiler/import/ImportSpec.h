@@ -13,8 +13,8 @@
 
 namespace attnc {
 
-/// Builds the module of a checked spec; loads the dialects it needs. A model cannot fail. A graph whose shapes do
-/// not fit gives null, after an error at each op that does not fit.
+/// Builds the module of a checked spec; loads the dialects it needs. A model cannot fail. A graph whose
+/// shapes do not fit gives null, after an error at each op that does not fit.
 mlir::OwningOpRef<mlir::ModuleOp> importSpec(const Spec &spec, mlir::MLIRContext &context);
 
 } // namespace attnc

@@ -21,8 +21,8 @@ attn::WeightOp SpecBuilder::declareWeight(mlir::Location where, StringRef symbol
   InsertionGuard guard(*this);
   setInsertionPointToEnd(module.getBody());
   return attn::WeightOp::create(*this, where, getStringAttr(symbol),
-                                TypeAttr::get(RankedTensorType::get(shape, getF32Type())), nullptr, nullptr, nullptr,
-                                nullptr, nullptr, nullptr);
+                                TypeAttr::get(RankedTensorType::get(shape, getF32Type())), nullptr, nullptr,
+                                nullptr, nullptr, nullptr, nullptr);
 }
 
 func::FuncOp SpecBuilder::startEntry(mlir::Location where, StringRef name, ArrayRef<EntryValue> arguments) {

@@ -27,7 +27,8 @@ public:
   attn::WeightOp declareWeight(mlir::Location where, llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape);
 
   /// Starts a function at the end of the module and leaves the builder in its body.
-  mlir::func::FuncOp startEntry(mlir::Location where, llvm::StringRef name, llvm::ArrayRef<EntryValue> arguments);
+  mlir::func::FuncOp startEntry(mlir::Location where, llvm::StringRef name,
+                                llvm::ArrayRef<EntryValue> arguments);
 
   /// Returns the values from the entry, whose type then follows.
   void finishEntry(mlir::func::FuncOp entry, mlir::ValueRange values, llvm::ArrayRef<llvm::StringRef> names);

@@ -101,9 +101,13 @@ private:
     s.blockMaximum(at) = MaskedScore;
     s.blockMaximum(at) = max(s.blockMaximum(at), s.scores(s.query, inBlock(domain), s.block, s.queryBlock, s.head, s.batch));
     s.earlier = RDom(0, blockCount(), "earlier");
+    s.earlier.where(s.earlier < s.block);
+    s.maximumBefore = Func("maximumBefore");
+    s.maximumBefore(at) = MaskedScore;
+    s.maximumBefore(at) =
+        max(s.maximumBefore(at), s.blockMaximum(s.query, s.earlier, s.queryBlock, s.head, s.batch));
     s.maximum = Func("maximum");
-    s.maximum(at) = MaskedScore;
-    s.maximum(at) = max(s.maximum(at), s.blockMaximum(s.query, min(s.earlier, s.block), s.queryBlock, s.head, s.batch));
+    s.maximum(at) = max(s.maximumBefore(at), s.blockMaximum(at));
   }
 
   void buildWeights() {
@@ -130,14 +134,9 @@ private:
   // The sum of weights rides behind the context, one vector of equal lanes, so that both are one stage and the blocks
   // of keys are visited once.
   void buildState() {
-    std::vector<Expr> rest = {s.queryBlock, s.head, s.batch};
-    auto maximumAfter = [&](Expr block) -> Expr {
-      return s.maximum(s.query, block, s.queryBlock, s.head, s.batch);
-    };
+    std::vector<Var> perBlock = {s.query, s.block, s.queryBlock, s.head, s.batch};
     s.decay = Func("decay");
-    s.decay(s.query, s.block, s.queryBlock, s.head, s.batch) =
-        select(s.block == 0, 0.f,
-               exp2Fast(maximumAfter(max(s.block - 1, 0)) * Log2E - maximumAfter(s.block) * Log2E));
+    s.decay(perBlock) = exp2Fast(s.maximumBefore(perBlock) * Log2E - s.maximum(perBlock) * Log2E);
     s.blocks = RDom(0, blockCount(), "blocks");
     s.blocks.where(s.blocks * tiles.keys < end());
     Expr added = select(s.width < in.valueWidth,

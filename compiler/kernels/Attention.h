@@ -42,6 +42,7 @@ struct AttentionStages {
   Halide::Func products;     // query x key in tile x tile x block ...
   Halide::Func scores;       // query x key x block ...
   Halide::Func blockMaximum; // query x block ...
+  Halide::Func maximumBefore; // query x block ...: of the blocks before
   Halide::Func maximum;      // query x block ...: of the blocks so far
   Halide::Func weights;      // query x key x block ...: exp(score - maximum)
   Halide::Func blockSum;     // query x block ...
@@ -55,7 +56,7 @@ struct AttentionStages {
   Halide::RDom acrossLanes;  // products: over the lanes of partials
   Halide::RDom tiledKeys;    // x: key in tile, y: tile
   Halide::RDom blocks;       // state: over the blocks of keys
-  Halide::RDom earlier;      // maximum: over the blocks so far
+  Halide::RDom earlier;      // maximumBefore: over the blocks before
 };
 
 AttentionStages buildAttention(const AttentionInputs &inputs, const AttentionTiles &tiles);

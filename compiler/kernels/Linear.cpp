@@ -54,7 +54,7 @@ Tensor linearResult(const LinearInputs &inputs, const Accumulator &accumulator) 
     Coordinates source = {at[0] % tile.columns, at[1] % tile.rows, at[0] / tile.columns, at[1] / tile.rows};
     source.insert(source.end(), at.begin() + 2, at.end());
     Expr sum = sums(source);
-    return bias ? sum + bias(at[0]) : sum;
+    return bias ? strict_float(sum + bias(at[0])) : sum;
   };
   return result;
 }
@@ -78,7 +78,8 @@ LinearStages buildLinear(const LinearInputs &inputs, const std::vector<MatmulTil
     stages.accumulators.push_back(buildAccumulator(inputs, tile, name + "_sums" + std::to_string(tile.rows)));
     alternatives.push_back(epilogue(linearResult(inputs, stages.accumulators.back()), at));
   }
-  stages.result(vars) = selectByRows(stages.rows, tiles, alternatives);
+  // Strict: classes must not differ in how the compiler associates bias, residual and sum.
+  stages.result(vars) = strict_float(selectByRows(stages.rows, tiles, alternatives));
   return stages;
 }
 

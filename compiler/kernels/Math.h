@@ -13,10 +13,10 @@ namespace attnc {
 /// 2^x, relative error below 2.5e-7; results below 2^-126 are 2^-126, above 2^127 are 2^127.
 Halide::Expr exp2Fast(Halide::Expr x);
 
-/// e^x; relative error below 2.5e-7 + |x| * 6e-8 (the product x * log2(e) is rounded once).
+/// e^x; relative error below 2.5e-7 + |x| * 8e-8 (log2(e) and its product with x are rounded).
 Halide::Expr expFast(Halide::Expr x);
 
-/// Natural logarithm of a positive normal number, absolute error below 1e-7 * max(1, |log(x)|).
+/// Natural logarithm of a positive normal number, absolute error below 2e-7 * max(1, |log(x)|).
 Halide::Expr logFast(Halide::Expr x);
 
 /// Error function, absolute error below 6e-7.

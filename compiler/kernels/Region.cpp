@@ -61,7 +61,8 @@ Coordinates Region::extentsOf(RankedTensorType type) {
   return extents;
 }
 
-void Region::constrainTupleElement(Halide::OutputImageParam buffer, RankedTensorType type) {
+void Region::constrain(Halide::Func result, RankedTensorType type) {
+  Halide::OutputImageParam buffer = result.output_buffers()[0];
   Coordinates extents = extentsOf(type);
   for (size_t axis = 0; axis < extents.size(); ++axis) {
     if (extents[axis].defined())
@@ -69,10 +70,6 @@ void Region::constrainTupleElement(Halide::OutputImageParam buffer, RankedTensor
     else
       buffer.dim(axis).set_min(0);
   }
-}
-
-void Region::constrain(Halide::Func result, RankedTensorType type) {
-  constrainTupleElement(result.output_buffer(), type);
 }
 
 mlir::ValueRange Region::results() {

@@ -35,9 +35,8 @@ public:
   /// An element of a vector that is a kernel's input.
   std::function<Halide::Expr(Halide::Expr)> vector(mlir::Value value);
 
-  /// Tells Halide the layout and extents of a result (or scratch) of this type.
+  /// Tells Halide the extents of a result (or scratch) of this type. Elements of a tuple share them.
   void constrain(Halide::Func result, mlir::RankedTensorType type);
-  void constrainTupleElement(Halide::OutputImageParam buffer, mlir::RankedTensorType type);
 
   attn::KernelOp kernel() const { return kernelOp; }
   mlir::ValueRange results();

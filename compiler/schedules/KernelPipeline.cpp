@@ -211,8 +211,7 @@ void PipelineBuilder::addPick(const VocabularyMatch &match, VocabularyStages &st
 void PipelineBuilder::addTop(const LinearInputs &inputs, VocabularyStages &stages) {
   TopStages top = buildTop(inputs, stages);
   scheduleTop(top, stages, cpu.lanes);
-  for (int i = 0; i < 2; ++i)
-    region.constrainTupleElement(top.result.output_buffers()[i], typeOf(region.results()[i]));
+  region.constrain(top.result, typeOf(region.results()[0]));
   pipeline.outputs.push_back(top.result);
 }
 
@@ -229,10 +228,8 @@ llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match)
   MatmulSchedule schedule = chooseMatmul(cpu, inputs.weight.in, inputs.weight.out);
   VocabularyStages stages = buildVocabulary(inputs, schedule.tiles);
   scheduleVocabulary(stages, schedule);
-  for (int i = 0; i < 2; ++i) {
-    auto type = llvm::cast<RankedTensorType>(llvm::cast<mlir::TypeAttr>((*scratch)[i]).getValue());
-    region.constrainTupleElement(stages.panels.output_buffers()[i], type);
-  }
+  auto scratchType = llvm::cast<RankedTensorType>(llvm::cast<mlir::TypeAttr>((*scratch)[0]).getValue());
+  region.constrain(stages.panels, scratchType);
   if (match.top)
     addTop(inputs, stages);
   else

@@ -31,6 +31,7 @@ private:
   void define(const Located<std::string> &name);
   void defineAll();
   void checkAxes(const GraphInput &input);
+  void checkSizeNames();
   void checkReader(const Located<std::string> &name);
   void checkReaders();
   void reportUnread();
@@ -48,7 +49,8 @@ private:
 
 void GraphChecker::define(const Located<std::string> &name) {
   if (!isIdentifier(*name))
-    diagnostics.error(name.where, quote(*name) + " is no name: letters, digits and _, not a digit first, at most 64");
+    diagnostics.error(name.where,
+                      quote(*name) + " is no name: letters, digits and _, not a digit first, at most 64");
   auto [known, isNew] = defined.try_emplace(*name, name.where);
   if (isNew) {
     names.push_back(*name);
@@ -79,10 +81,28 @@ void GraphChecker::defineAll() {
     define(op.name);
 }
 
+/// Sizes, inputs and outputs are the arguments of one C function.
+void GraphChecker::checkSizeNames() {
+  std::map<std::string, Location> arguments;
+  for (const GraphInput &input : graph.inputs)
+    arguments.try_emplace(*input.name, input.name.where);
+  for (const Located<std::string> &output : graph.outputs)
+    arguments.try_emplace(*output, output.where);
+  for (const GraphInput &input : graph.inputs)
+    for (const GraphAxis &axis : input.shape) {
+      auto argument = arguments.find(*axis.name);
+      if (axis.extent || argument == arguments.end())
+        continue;
+      diagnostics.error(axis.name.where, quote(*axis.name) + " names a size and an input or output");
+      diagnostics.note(argument->second, "the other one is here");
+    }
+}
+
 void GraphChecker::checkReader(const Located<std::string> &name) {
   read.insert(*name);
-  if (!defined.count(*name))
-    diagnostics.error(name.where, quote(*name) + " is no input, weight or op" + didYouMeanOrKnown(*name, names));
+  if (!defined.count(*name) && !diagnostics.isFull()) // guessing takes time for each error
+    diagnostics.error(name.where,
+                      quote(*name) + " is no input, weight or op" + didYouMeanOrKnown(*name, names));
 }
 
 void GraphChecker::checkReaders() {
@@ -92,7 +112,8 @@ void GraphChecker::checkReaders() {
   std::set<std::string> outputs;
   for (const Located<std::string> &output : graph.outputs) {
     checkReader(output);
-    bool isOp = std::any_of(graph.ops.begin(), graph.ops.end(), [&](const GraphOp &op) { return *op.name == *output; });
+    bool isOp = std::any_of(graph.ops.begin(), graph.ops.end(),
+                            [&](const GraphOp &op) { return *op.name == *output; });
     if (defined.count(*output) && !isOp)
       diagnostics.error(output.where, "output " + quote(*output) + " is no op");
     if (!outputs.insert(*output).second)
@@ -173,10 +194,12 @@ void GraphChecker::sortOps() {
 
 void GraphChecker::check() {
   if (graph.name.valid && !isIdentifier(*graph.name))
-    diagnostics.error(graph.name.where, quote(*graph.name) +
-                                            " is no name: letters, digits and _, not a digit first, at most 64");
+    diagnostics.error(graph.name.where,
+                      quote(*graph.name) +
+                          " is no name: letters, digits and _, not a digit first, at most 64");
   size_t before = diagnostics.all().size();
   defineAll();
+  checkSizeNames();
   checkReaders();
   if (diagnostics.all().size() != before)
     return;

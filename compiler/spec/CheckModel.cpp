@@ -19,15 +19,16 @@ static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
   if (!width.valid)
     return;
   if (model.heads.valid && *width % *model.heads) {
-    diagnostics.error(width.where,
-                      "'width' is " + text(*width) + ", which 'heads' (" + text(*model.heads) + ") does not divide");
+    diagnostics.error(width.where, "'width' is " + text(*width) + ", which 'heads' (" + text(*model.heads) +
+                                       ") does not divide");
     diagnostics.note(model.heads.where, "'heads' is set here");
   }
   const PositionsSpec &positions = model.positions;
   if (!positions.kind.valid || *positions.kind != PositionKind::Sinusoidal)
     return;
   if (*width % 2)
-    diagnostics.error(width.where, "'width' is " + text(*width) + "; sinusoidal positions need it to be even");
+    diagnostics.error(width.where,
+                      "'width' is " + text(*width) + "; sinusoidal positions need it to be even");
   else if (*width < 4 && *positions.inclusive)
     diagnostics.error(width.where, "'width' is " + text(*width) + "; inclusive sinusoids need at least 4");
 }
@@ -63,18 +64,19 @@ static void checkTied(const ModelSpec &model, Diagnostics &diagnostics) {
   bool isKnown = model.embedding.tied.valid && vocabulary.source.valid && vocabulary.target.valid;
   if (!isKnown || sourceTable(model) != targetTable(model) || *vocabulary.source == *vocabulary.target)
     return;
-  diagnostics.error(model.embedding.tied.where, "'tied' makes one table of source and target, but 'vocabulary' has " +
-                                                    text(*vocabulary.source) + " and " + text(*vocabulary.target) +
-                                                    " entries");
+  diagnostics.error(model.embedding.tied.where,
+                    "'tied' makes one table of source and target, but 'vocabulary' has " +
+                        text(*vocabulary.source) + " and " + text(*vocabulary.target) + " entries");
   diagnostics.note(vocabulary.where, "'vocabulary' is set here");
 }
 
 static void checkTokens(const ModelSpec &model, Diagnostics &diagnostics) {
-  auto check = [&](std::string_view key, const LocatedId &id, const LocatedInteger &size, std::string_view side) {
+  auto check = [&](std::string_view key, const LocatedId &id, const LocatedInteger &size,
+                   std::string_view side) {
     if (!id.valid || !id.value || !size.valid || **id < *size)
       return;
-    diagnostics.error(id.where, quote(key) + " is " + text(**id) + ", which is past the " + std::string(side) +
-                                    " vocabulary of " + text(*size));
+    diagnostics.error(id.where, quote(key) + " is " + text(**id) + ", which is past the " +
+                                    std::string(side) + " vocabulary of " + text(*size));
     diagnostics.note(size.where, quote(side) + " is set here");
   };
   auto required = [](const LocatedInteger &id) { return LocatedId{*id, id.where, id.valid, id.given}; };
@@ -91,16 +93,16 @@ static void checkTokens(const ModelSpec &model, Diagnostics &diagnostics) {
 }
 
 /// Lists of tokens are read, to compare their length. SentencePiece models are the runtime's to read.
-static void checkVocabularyFile(const std::string &path, const TokenizerSpec &tokenizer, const LocatedInteger &size,
-                                std::string_view side, Diagnostics &diagnostics) {
+static void checkVocabularyFile(const std::string &path, const TokenizerSpec &tokenizer,
+                                const LocatedInteger &size, std::string_view side, Diagnostics &diagnostics) {
   std::string error;
   std::optional<std::vector<std::string>> tokens = readVocabulary(path, error);
   if (!tokens) {
     diagnostics.error(tokenizer.file.where, "'file' names " + quote(*tokenizer.file) + ", but " + error);
   } else if (size.valid && int64_t(tokens->size()) > *size) {
     diagnostics.error(tokenizer.file.where, "'file' names " + quote(*tokenizer.file) + " with " +
-                                                text(tokens->size()) + " entries, more than the " + std::string(side) +
-                                                " vocabulary of " + text(*size));
+                                                text(tokens->size()) + " entries, more than the " +
+                                                std::string(side) + " vocabulary of " + text(*size));
     diagnostics.note(size.where, quote(side) + " is set here");
   }
 }
@@ -143,8 +145,8 @@ static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
                      const LocatedInteger &high) {
     if (!low.valid || !high.valid || *low <= *high)
       return;
-    diagnostics.error(low.where, quote(lowKey) + " is " + text(*low) + ", more than " + quote(highKey) + " (" +
-                                     text(*high) + ")");
+    diagnostics.error(low.where, quote(lowKey) + " is " + text(*low) + ", more than " + quote(highKey) +
+                                     " (" + text(*high) + ")");
     diagnostics.note(high.where, quote(highKey) + (high.given ? " is set here" : " has its default"));
   };
   compare("min_length", decoding.minLength, "max_length", decoding.maxLength);
@@ -153,7 +155,8 @@ static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
     compare("max_length", decoding.maxLength, "positions.max_length", model.positions.maxLength);
 }
 
-/// One weight's elements are counted in 32 bits by the kernels; all of them must fit a file that can be mapped.
+/// One weight's elements are counted in 32 bits by the kernels; all of them must fit a file that can be
+/// mapped.
 static void checkSizes(const ModelSpec &model, Diagnostics &diagnostics) {
   constexpr int64_t mostElements = int64_t(1) << 31, mostBytes = int64_t(1) << 40;
   int64_t bytes = 0;
@@ -163,10 +166,11 @@ static void checkSizes(const ModelSpec &model, Diagnostics &diagnostics) {
     if (elements < mostElements)
       continue;
     return diagnostics.error(model.where, quote(symbolOf(use)) + " would have " + text(elements) +
-                                       " elements; the most is " + text(mostElements - 1));
+                                              " elements; the most is " + text(mostElements - 1));
   }
   if (bytes > mostBytes)
-    diagnostics.error(model.where, "the weights would have " + text(bytes) + " bytes; the most is " + text(mostBytes));
+    diagnostics.error(model.where,
+                      "the weights would have " + text(bytes) + " bytes; the most is " + text(mostBytes));
 }
 
 void checkModel(const Spec &spec, Diagnostics &diagnostics) {

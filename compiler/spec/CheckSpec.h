@@ -19,7 +19,8 @@ void checkGraph(GraphSpec &graph, Diagnostics &diagnostics);
 /// Compares the weights that the spec needs with the weight file's header. Needs a spec without errors.
 void checkWeights(const Spec &spec, Diagnostics &diagnostics);
 
-/// Whether `name` may name a bundle, a graph or a value: letters, digits and `_`, not a digit first, at most 64.
+/// Whether `name` may name a bundle, a graph or a value: letters, digits and `_`, not a digit first, at
+/// most 64.
 bool isIdentifier(const std::string &name);
 
 } // namespace attnc

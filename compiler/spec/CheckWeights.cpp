@@ -33,8 +33,8 @@ static std::vector<Request> requestsOf(const Spec &spec) {
     for (const WeightUse &use : weightsOf(*spec.model)) {
       const Located<std::string> &pattern = spec.weights.names[size_t(use.role)];
       requests.push_back({expandPattern(*pattern, use),
-                          turned(use.shape, isLinear(use.role) && *spec.weights.transposed), isLinear(use.role),
-                          pattern.given ? pattern.where : spec.weights.where});
+                          turned(use.shape, isLinear(use.role) && *spec.weights.transposed),
+                          isLinear(use.role), pattern.given ? pattern.where : spec.weights.where});
     }
   for (const GraphSpec &graph : spec.graphs)
     for (const GraphWeight &weight : graph.weights)
@@ -45,7 +45,8 @@ static std::vector<Request> requestsOf(const Spec &spec) {
 }
 
 /// Tensors of the file that nothing asks for: one of them may be what a missing name means.
-static std::vector<std::string> unusedNames(const SafetensorsFile &file, const std::vector<Request> &requests) {
+static std::vector<std::string> unusedNames(const SafetensorsFile &file,
+                                            const std::vector<Request> &requests) {
   std::set<std::string> unused;
   for (const auto &[name, tensor] : file.tensors())
     unused.insert(name);
@@ -61,7 +62,8 @@ static std::string compare(const Request &request, const Tensor &tensor) {
     bool isTurned = request.shape.size() == 2 && request.mayBeTransposed &&
                     tensor.shape == std::vector<int64_t>(request.shape.rbegin(), request.shape.rend());
     return name + " is " + shapeText(tensor.shape) + " in the weight file; the spec makes it " +
-           shapeText(request.shape) + (isTurned ? "; 'transposed' tells whether the file has it in x out" : "");
+           shapeText(request.shape) +
+           (isTurned ? "; 'transposed' tells whether the file has it in x out" : "");
   }
   if (tensor.type != "F32")
     return name + " has type " + tensor.type + "; only F32 can be compiled now";
@@ -76,7 +78,8 @@ static void compareAll(const Spec &spec, const std::vector<Request> &requests, c
   size_t problems = 0;
   for (const Request &request : requests) {
     const Tensor *tensor = file.find(request.tensor);
-    std::string problem = tensor ? compare(request, *tensor) : "the weight file lacks " + quote(request.tensor);
+    std::string problem =
+        tensor ? compare(request, *tensor) : "the weight file lacks " + quote(request.tensor);
     if (problem.empty() || ++problems > shown)
       continue;
     if (!tensor)

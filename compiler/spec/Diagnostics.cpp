@@ -11,9 +11,6 @@
 
 namespace attnc {
 
-// A file of nothing but mistakes is not worth more lines than this.
-static constexpr size_t maxDiagnostics = 100;
-
 void Diagnostics::setSource(std::string file, std::string text) {
   sourceFile = std::move(file);
   sourceText = std::move(text);
@@ -25,7 +22,7 @@ void Diagnostics::report(Severity severity, Location where, std::string message)
 
 void Diagnostics::report(Diagnostic diagnostic) {
   errorCount += diagnostic.severity == Severity::Error;
-  if (diagnostics.size() < maxDiagnostics)
+  if (!isFull())
     diagnostics.push_back(std::move(diagnostic));
   else if (diagnostics.size() == maxDiagnostics)
     diagnostics.push_back({Severity::Error, {}, {}, "more follows, which is not shown"});
@@ -57,7 +54,8 @@ static std::string_view lineOf(std::string_view text, unsigned line) {
   return text.ends_with('\r') ? text.substr(0, text.size() - 1) : text;
 }
 
-/// Prints `line` and a caret under its byte `column`. A long line (a literal weight) is cut to what surrounds it.
+/// Prints `line` and a caret under its byte `column`. A long line (a literal weight) is cut to what surrounds
+/// it.
 static void printLine(std::ostream &out, std::string_view line, unsigned column) {
   constexpr size_t shown = 120;
   size_t at = std::min<size_t>(column ? column - 1 : 0, line.size());

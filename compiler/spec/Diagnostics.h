@@ -37,13 +37,18 @@ public:
   void note(Location where, std::string message) { report(Severity::Note, where, std::move(message)); }
 
   bool hasErrors() const { return errorCount != 0; }
+
+  /// Whether more diagnostics would only be counted: a file of nothing but mistakes is not worth more lines.
+  bool isFull() const { return diagnostics.size() >= maxDiagnostics; }
   const std::vector<Diagnostic> &all() const { return diagnostics; }
   const std::string &file() const { return sourceFile; }
 
-  /// Prints everything in the order of the file, each with its line and a caret; notes follow what they add to.
+  /// Prints everything in the order of the file, each with its line and a caret; notes follow what they add
+  /// to.
   void print(std::ostream &out) const;
 
 private:
+  static constexpr size_t maxDiagnostics = 100;
   void printOne(std::ostream &out, const Diagnostic &diagnostic) const;
 
   std::string sourceFile;

@@ -20,20 +20,20 @@ enum class KeyType {
   OptionalNumber,
   NumberOrWord,
   Boolean,
-  Word,   // one of `allowed`
-  Text,   // `allowed` says what it is
+  Word, // one of `allowed`
+  Text, // `allowed` says what it is
   Mapping,
   Mappings, // one, or a list of them
   List,
-  Names   // a name or a list of names
+  Names // a name or a list of names
 };
 
 struct KeyRule {
   std::string_view path; // "model.norm.epsilon"; NAME stands for a name of the user's choice
   KeyType type;
-  std::string_view fallback; // as YAML; empty: the key is required
-  double low = 0, high = 0;  // of numbers, inclusive
-  std::string_view allowed;  // of words, separated by spaces; of texts and lists, a description
+  std::string_view fallback;     // as YAML; empty: the key is required
+  double low = 0, high = 0;      // of numbers, inclusive
+  std::string_view allowed = {}; // of words, separated by spaces; of texts and lists, a description
 };
 
 /// The whole table, in the order of the reference.

@@ -78,8 +78,9 @@ template <typename T> std::optional<T> MapReader::inRange(const KeyRule &rule, c
   if (found.isScalar() && !found.quoted) {
     if constexpr (std::is_same_v<T, int64_t>) {
       value = parseInteger(found.text);
-      isNumber = value || (!found.text.empty() &&
-                           found.text.find_first_not_of("0123456789", found.text[0] == '-') == std::string::npos);
+      isNumber =
+          value || (!found.text.empty() &&
+                    found.text.find_first_not_of("0123456789", found.text[0] == '-') == std::string::npos);
     } else {
       value = parseNumber(found.text);
       isNumber = value.has_value();
@@ -91,8 +92,8 @@ template <typename T> std::optional<T> MapReader::inRange(const KeyRule &rule, c
   }
   if (value && double(*value) >= rule.low && double(*value) <= rule.high)
     return value;
-  diagnostics.error(found.where, quote(key) + " is " + quote(found.text) + ", which is not in " +
-                                     constraintText(rule));
+  diagnostics.error(found.where,
+                    quote(key) + " is " + quote(found.text) + ", which is not in " + constraintText(rule));
   return std::nullopt;
 }
 
@@ -118,9 +119,12 @@ template <typename T> Located<std::optional<T>> MapReader::optional(std::string_
 Located<int64_t> MapReader::integer(std::string_view key) { return numeric<int64_t>(key); }
 Located<double> MapReader::number(std::string_view key) { return numeric<double>(key); }
 
-
-Located<std::optional<int64_t>> MapReader::optionalInteger(std::string_view key) { return optional<int64_t>(key); }
-Located<std::optional<double>> MapReader::optionalNumber(std::string_view key) { return optional<double>(key); }
+Located<std::optional<int64_t>> MapReader::optionalInteger(std::string_view key) {
+  return optional<int64_t>(key);
+}
+Located<std::optional<double>> MapReader::optionalNumber(std::string_view key) {
+  return optional<double>(key);
+}
 
 Located<bool> MapReader::boolean(std::string_view key) {
   const YamlNode *given = node ? node->find(key) : nullptr;
@@ -150,11 +154,13 @@ Located<std::string> MapReader::word(std::string_view key) {
   if (!given)
     return {std::string(keyRule.fallback), where, !keyRule.fallback.empty() && !has(key), false};
   std::vector<std::string> allowed = wordsOf(keyRule.allowed);
-  bool isAllowed = given->isScalar() && std::find(allowed.begin(), allowed.end(), given->text) != allowed.end();
+  bool isAllowed =
+      given->isScalar() && std::find(allowed.begin(), allowed.end(), given->text) != allowed.end();
   if (!given->isScalar())
     reportType(key, *given);
   else if (!isAllowed)
-    diagnostics.error(given->where, quote(key) + " is " + quote(given->text) + "; allowed are " + listed(allowed));
+    diagnostics.error(given->where,
+                      quote(key) + " is " + quote(given->text) + "; allowed are " + listed(allowed));
   return {given->text, given->where, isAllowed, true};
 }
 

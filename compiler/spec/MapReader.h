@@ -1,8 +1,8 @@
 //===- MapReader.h - reads one mapping by the table of keys ----------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types, ranges, defaults, missing and unknown keys are dealt with here, so that reading a section is a list of
-// its fields.
+// Types, ranges, defaults, missing and unknown keys are dealt with here, so that reading a section is a list
+// of its fields.
 
 #ifndef ATTNC_SPEC_MAPREADER_H
 #define ATTNC_SPEC_MAPREADER_H
@@ -23,9 +23,10 @@ std::optional<double> parseNumber(std::string_view text);
 
 class MapReader {
 public:
-  /// `node` null is a mapping that is not there: every field takes its default, placed at `where`. `path` is the
-  /// mapping's path in the table; `name` is how messages call it. Unknown keys are reported at once.
-  MapReader(const YamlNode *node, Location where, std::string path, std::string name, Diagnostics &diagnostics);
+  /// `node` null is a mapping that is not there: every field takes its default, placed at `where`. `path` is
+  /// the mapping's path in the table; `name` is how messages call it. Unknown keys are reported at once.
+  MapReader(const YamlNode *node, Location where, std::string path, std::string name,
+            Diagnostics &diagnostics);
 
   Located<int64_t> integer(std::string_view key);
   Located<std::optional<int64_t>> optionalInteger(std::string_view key);

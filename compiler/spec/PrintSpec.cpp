@@ -35,6 +35,18 @@ template <typename T> static std::string numberText(T value) {
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
+static std::string valueText(bool value) { return value ? "true" : "false"; }
+static std::string valueText(int64_t value) { return std::to_string(value); }
+static std::string valueText(double value) { return numberText(value); }
+static std::string valueText(const std::optional<int64_t> &value) {
+  return value ? std::to_string(*value) : "null";
+}
+
+static Located<double> scaleOf(const ModelSpec &model) {
+  double scale = model.attentionScale->value_or(1 / std::sqrt(double(*model.width / *model.heads)));
+  return {scale, model.attentionScale.where, true, model.attentionScale->has_value()};
+}
+
 namespace {
 
 class SpecPrinter {
@@ -57,16 +69,19 @@ private:
   void line(std::string_view key, const std::string &value) {
     out << std::string(indent, ' ') << key << (value.empty() ? ":" : ": ") << value << '\n';
   }
-  void field(std::string_view key, bool value) { line(key, value ? "true" : "false"); }
-  void field(std::string_view key, int64_t value) { line(key, std::to_string(value)); }
-  void field(std::string_view key, double value) { line(key, numberText(value)); }
-  void field(std::string_view key, std::optional<int64_t> value) {
-    line(key, value ? std::to_string(*value) : "null");
+  /// A key with its value, and the line where the file gives it.
+  template <typename T> void field(std::string_view key, const Located<T> &value) {
+    place(key, valueText(*value), value.given ? value.where.line : 0);
   }
   template <typename Enum> std::string wordText(std::string_view key, Enum value) {
     return wordsOf(keyRule(path, key).allowed)[size_t(value)];
   }
-  template <typename Enum> void word(std::string_view key, Enum value) { line(key, wordText(key, value)); }
+  template <typename Enum> void word(std::string_view key, const Located<Enum> &value) {
+    place(key, wordText(key, *value), value.given ? value.where.line : 0);
+  }
+  void place(std::string_view key, const std::string &value, unsigned lineNumber) {
+    line(key, lineNumber ? value + " # line " + std::to_string(lineNumber) : value);
+  }
 
   void printWeights();
   void printModel(const ModelSpec &model);
@@ -94,91 +109,92 @@ void SpecPrinter::printWeights() {
     line("file", escaped(spec.weights.file));
   if (spec.weights.kind == WeightSourceKind::Random)
     line("random", std::to_string(spec.weights.seed));
-  field("transposed", *spec.weights.transposed);
+  field("transposed", spec.weights.transposed);
   if (spec.model) {
     open("names", "weights.names");
     for (size_t role = 0; role < weightRoleCount; ++role)
-      line(roleKey(WeightRole(role)), escaped(*spec.weights.names[role]));
+      place(roleKey(WeightRole(role)), escaped(*spec.weights.names[role]),
+            spec.weights.names[role].given ? spec.weights.names[role].where.line : 0);
     close();
   }
   close();
 }
 
 void SpecPrinter::printShape(const ModelSpec &model) {
-  word("kind", *model.kind);
-  field("width", *model.width);
-  field("heads", *model.heads);
-  field("attention_scale", model.attentionScale->value_or(1 / std::sqrt(double(*model.width / *model.heads))));
+  word("kind", model.kind);
+  field("width", model.width);
+  field("heads", model.heads);
+  field("attention_scale", scaleOf(model));
   open("encoder", "model.encoder");
-  field("layers", *model.encoder.layers);
+  field("layers", model.encoder.layers);
   close();
   open("decoder", "model.decoder");
-  field("layers", *model.decoder.layers);
+  field("layers", model.decoder.layers);
   close();
   open("feed_forward", "model.feed_forward");
-  field("width", *model.feedForward.width);
-  word("activation", *model.feedForward.activation);
+  field("width", model.feedForward.width);
+  word("activation", model.feedForward.activation);
   close();
   open("norm", "model.norm");
-  word("kind", *model.norm.kind);
-  word("place", *model.norm.place);
-  field("epsilon", *model.norm.epsilon);
-  field("final", *model.norm.final);
-  field("embedding", *model.norm.embedding);
+  word("kind", model.norm.kind);
+  word("place", model.norm.place);
+  field("epsilon", model.norm.epsilon);
+  field("final", model.norm.final);
+  field("embedding", model.norm.embedding);
   close();
   open("biases", "model.biases");
-  field("attention", *model.biases.attention);
-  field("feed_forward", *model.biases.feedForward);
-  field("norm", *model.biases.norm);
-  field("output", *model.biases.output);
+  field("attention", model.biases.attention);
+  field("feed_forward", model.biases.feedForward);
+  field("norm", model.biases.norm);
+  field("output", model.biases.output);
   close();
 }
 
 void SpecPrinter::printPositions(const PositionsSpec &positions) {
   open("positions", "model.positions");
-  word("kind", *positions.kind);
+  word("kind", positions.kind);
   if (*positions.kind == PositionKind::Sinusoidal) {
-    word("layout", *positions.layout);
-    field("inclusive", *positions.inclusive);
+    word("layout", positions.layout);
+    field("inclusive", positions.inclusive);
   }
   if (*positions.kind != PositionKind::None) {
-    field("start", *positions.start);
-    field("max_length", *positions.maxLength);
+    field("start", positions.start);
+    field("max_length", positions.maxLength);
   }
   close();
 }
 
 void SpecPrinter::printTokens(const ModelSpec &model) {
   open("vocabulary", "model.vocabulary");
-  field("source", *model.vocabulary.source);
-  field("target", *model.vocabulary.target);
+  field("source", model.vocabulary.source);
+  field("target", model.vocabulary.target);
   close();
   open("tokens", "model.tokens");
-  field("start", *model.tokens.start);
-  field("end", *model.tokens.end);
-  field("pad", *model.tokens.pad);
-  field("unknown", *model.tokens.unknown);
-  field("source_unknown", *model.tokens.sourceUnknown);
-  field("source_start", *model.tokens.sourceStart);
-  field("source_end", *model.tokens.sourceEnd);
+  field("start", model.tokens.start);
+  field("end", model.tokens.end);
+  field("pad", model.tokens.pad);
+  field("unknown", model.tokens.unknown);
+  field("source_unknown", model.tokens.sourceUnknown);
+  field("source_start", model.tokens.sourceStart);
+  field("source_end", model.tokens.sourceEnd);
   close();
 }
 
 void SpecPrinter::printTokenizer(std::string_view side, const TokenizerSpec &tokenizer) {
   open(side, "model.tokenizer." + std::string(side));
-  word("kind", *tokenizer.kind);
+  word("kind", tokenizer.kind);
   if (*tokenizer.kind != TokenizerKind::Ids)
-    line("file", escaped(*tokenizer.file));
+    place("file", escaped(*tokenizer.file), tokenizer.file.where.line);
   close();
 }
 
 void SpecPrinter::printDecoding(const DecodingSpec &decoding) {
   open("decoding", "model.decoding");
-  field("beam", *decoding.beam);
-  field("length_penalty", *decoding.lengthPenalty);
-  field("min_length", *decoding.minLength);
-  field("max_length", *decoding.maxLength);
-  word("early_stopping", *decoding.earlyStopping);
+  field("beam", decoding.beam);
+  field("length_penalty", decoding.lengthPenalty);
+  field("min_length", decoding.minLength);
+  field("max_length", decoding.maxLength);
+  word("early_stopping", decoding.earlyStopping);
   close();
 }
 
@@ -187,8 +203,8 @@ void SpecPrinter::printModel(const ModelSpec &model) {
   printShape(model);
   printPositions(model.positions);
   open("embedding", "model.embedding");
-  field("scale", *model.embedding.scale);
-  word("tied", *model.embedding.tied);
+  field("scale", model.embedding.scale);
+  word("tied", model.embedding.tied);
   close();
   printTokens(model);
   open("tokenizer", "model.tokenizer");
@@ -247,7 +263,10 @@ std::string SpecPrinter::opText(const GraphOp &op) {
     else if (key == "by" || key == "epsilon")
       text += numberText(key == "by" ? *op.by : *op.epsilon);
     else
-      text += std::to_string(*(key == "heads" ? op.heads : key == "at" ? op.at : key == "width" ? op.width : op.offset));
+      text += std::to_string(*(key == "heads"   ? op.heads
+                               : key == "at"    ? op.at
+                               : key == "width" ? op.width
+                                                : op.offset));
   }
   return text + "}";
 }

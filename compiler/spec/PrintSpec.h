@@ -12,7 +12,7 @@
 
 namespace attnc {
 
-/// Prints a spec that reads back as the same spec.
+/// Prints a spec that reads back as the same spec; what the file itself gave is followed by `# line N`.
 void printSpec(const Spec &spec, std::ostream &out);
 
 } // namespace attnc

@@ -77,8 +77,8 @@ std::optional<int64_t> GraphReader::readExtent(const YamlNode &node) {
   std::optional<int64_t> extent = node.isScalar() && !node.quoted ? parseInteger(node.text) : std::nullopt;
   if (extent && *extent >= 1 && *extent <= most)
     return extent;
-  diagnostics.error(node.where, "an extent must be a whole number in 1 to " + std::to_string(most) + ", found " +
-                                    node.describe());
+  diagnostics.error(node.where, "an extent must be a whole number in 1 to " + std::to_string(most) +
+                                    ", found " + node.describe());
   return std::nullopt;
 }
 
@@ -106,7 +106,8 @@ void GraphReader::readInputs(MapReader inputs) {
     if (shape && !shape->isList())
       reader.reportType("shape", *shape);
     else if (shape && (shape->items.empty() || shape->items.size() > 4))
-      diagnostics.error(shape->where, "'shape' has " + std::to_string(shape->items.size()) + " axes; it takes 1 to 4");
+      diagnostics.error(shape->where,
+                        "'shape' has " + std::to_string(shape->items.size()) + " axes; it takes 1 to 4");
     else if (shape)
       for (const YamlNode &axis : shape->items)
         if (std::optional<GraphAxis> read = readAxis(axis))
@@ -142,9 +143,9 @@ void GraphReader::readMatrix(const YamlNode &rows, GraphWeight &weight) {
   std::vector<float> values;
   for (const YamlNode &row : rows.items) {
     if (!row.isList() || row.items.size() != columns || columns == 0) {
-      diagnostics.error(row.where, "each row of 'value' must be a list of " + std::to_string(std::max<size_t>(columns, 1)) +
-                                       " numbers as the first one, found " +
-                                       row.describe());
+      diagnostics.error(row.where, "each row of 'value' must be a list of " +
+                                       std::to_string(std::max<size_t>(columns, 1)) +
+                                       " numbers as the first one, found " + row.describe());
       return;
     }
     if (!readRow(row, values))
@@ -171,8 +172,9 @@ void GraphReader::readWeights(MapReader weights) {
     const YamlNode *shape = reader.find("shape");
     weight.shapeWhere = shape ? shape->where : reader.location();
     if (!reader.isBroken() && !value == !shape)
-      diagnostics.error(weight.name.where, "weight " + quote(*weight.name) +
-                                               " takes either 'value' (numbers) or 'shape' (of a tensor in a file)");
+      diagnostics.error(weight.name.where,
+                        "weight " + quote(*weight.name) +
+                            " takes either 'value' (numbers) or 'shape' (of a tensor in a file)");
     else if (value && !value->isList())
       reader.reportType("value", *value);
     else if (value)
@@ -206,13 +208,16 @@ std::vector<Located<std::string>> GraphReader::readNames(std::string_view key, c
 void GraphReader::readAttributes(MapReader &reader, const GraphOpRule &rule, GraphOp &op) {
   std::vector<std::string> allowed = wordsOf(rule.attributes);
   for (const YamlEntry &entry : reader.map()->entries) {
-    bool isKnown = entry.key == rule.key || std::find(allowed.begin(), allowed.end(), entry.key) != allowed.end();
+    bool isKnown =
+        entry.key == rule.key || std::find(allowed.begin(), allowed.end(), entry.key) != allowed.end();
     std::vector<std::string> keys = keysOf("graph.ops.NAME");
     if (!isKnown && std::find(keys.begin(), keys.end(), entry.key) != keys.end())
       diagnostics.error(entry.where, quote(entry.key) + " is no key of the op " + quote(rule.key) +
                                          (allowed.empty() ? "" : "; it takes " + listed(allowed)));
   }
-  auto takes = [&](std::string_view key) { return std::find(allowed.begin(), allowed.end(), key) != allowed.end(); };
+  auto takes = [&](std::string_view key) {
+    return std::find(allowed.begin(), allowed.end(), key) != allowed.end();
+  };
   if (takes("transposed"))
     op.transposed = reader.boolean("transposed");
   if (takes("by"))
@@ -252,15 +257,16 @@ void GraphReader::readOps(MapReader ops) {
     if (reader.map())
       rule = findOpRule(*reader.map());
     if (!rule && !reader.isBroken())
-      diagnostics.error(op.name.where, quote(*op.name) + " names no op; write " + quote(*op.name) + ": {OP: OPERANDS}");
+      diagnostics.error(op.name.where,
+                        quote(*op.name) + " names no op; write " + quote(*op.name) + ": {OP: OPERANDS}");
     if (rule) {
       const YamlEntry &entry = *reader.map()->findEntry(rule->key);
       op.kind = {rule->kind, entry.where, true, true};
       op.operands = readNames(rule->key, entry.value);
       size_t count = op.operands.size();
       if (count && (count < rule->fewestOperands || count > rule->mostOperands))
-        diagnostics.error(entry.where, quote(rule->key) + " has " + std::to_string(count) + " operands; it takes " +
-                                           operandsText(*rule));
+        diagnostics.error(entry.where, quote(rule->key) + " has " + std::to_string(count) +
+                                           " operands; it takes " + operandsText(*rule));
       readAttributes(reader, *rule, op);
     }
     graph.ops.push_back(std::move(op));

@@ -53,7 +53,7 @@ static PositionsSpec readPositions(MapReader reader) {
   return positions;
 }
 
-static EmbeddingSpec readEmbedding(MapReader reader, const LocatedInteger &width, Diagnostics &diagnostics) {
+static EmbeddingSpec readEmbedding(MapReader reader, const LocatedInteger &width) {
   EmbeddingSpec embedding;
   embedding.where = reader.location();
   const YamlNode *scale = reader.has("scale") ? reader.find("scale") : nullptr;
@@ -134,7 +134,7 @@ ModelSpec readModel(MapReader reader, Diagnostics &diagnostics) {
   model.norm = readNorm(reader.mapping("norm"));
   model.biases = readBiases(reader.mapping("biases"), model.norm);
   model.positions = readPositions(reader.mapping("positions"));
-  model.embedding = readEmbedding(reader.mapping("embedding"), model.width, diagnostics);
+  model.embedding = readEmbedding(reader.mapping("embedding"), model.width);
   model.vocabulary = readVocabulary(reader.mapping("vocabulary"));
   model.tokens = readTokens(reader.mapping("tokens"));
   readTokenizers(reader.mapping("tokenizer"), model, diagnostics);

@@ -16,7 +16,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 namespace attnc {
 
@@ -83,7 +82,8 @@ static void readGraphs(MapReader &top, const YamlNode &node, Spec &spec, Diagnos
     return top.reportType("graph", node);
   if (node.isList() && node.items.empty())
     diagnostics.error(node.where, "'graph' is an empty list");
-  std::span<const YamlNode> graphs = node.isList() ? std::span<const YamlNode>(node.items) : std::span(&node, 1);
+  std::span<const YamlNode> graphs =
+      node.isList() ? std::span<const YamlNode>(node.items) : std::span(&node, 1);
   for (const YamlNode &graph : graphs)
     spec.graphs.push_back(readGraph(
         MapReader(&graph, node.isList() ? graph.where : where, "graph", "graph", diagnostics), diagnostics));
@@ -105,8 +105,8 @@ static Spec readTop(Spec spec, const YamlNode &root, const SpecOptions &options,
   MapReader top(&root, root.where, "", "the spec", diagnostics);
   spec.name = top.text("name");
   if (spec.name.given && spec.name.valid && !isIdentifier(*spec.name))
-    diagnostics.error(spec.name.where, "'name' is " + quote(*spec.name) + "; it takes " +
-                                           constraintText(keyRule("", "name")));
+    diagnostics.error(spec.name.where,
+                      "'name' is " + quote(*spec.name) + "; it takes " + constraintText(keyRule("", "name")));
   spec.weights = readWeightSource(top.mapping("weights"), spec, diagnostics);
   if (!options.weights.empty())
     overrideWeights(options.weights, spec, spec.weights, diagnostics);
@@ -152,14 +152,15 @@ std::optional<Spec> loadSpec(const std::string &path, const SpecOptions &options
     return std::nullopt;
   }
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in)
-    text << in.rdbuf();
-  if (!in && !text.tellp()) {
+  if (!in) {
     diagnostics.error({}, std::string("cannot read the spec: ") + std::strerror(errno));
     return std::nullopt;
   }
-  return parseSpec(path, text.str(), options, diagnostics);
+  // Up to one byte past the most: the path may name a device without an end.
+  std::string text(maxSpecBytes + 1, '\0');
+  in.read(text.data(), std::streamsize(text.size()));
+  text.resize(size_t(in.gcount()));
+  return parseSpec(path, text, options, diagnostics);
 }
 
 } // namespace attnc

@@ -51,7 +51,8 @@ struct HeaderEntry {
   std::optional<std::vector<uint64_t>> offsets;
 };
 
-/// Takes the header apart as it is parsed: depth and repeated names are seen here, which a JSON value would hide.
+/// Takes the header apart as it is parsed: depth and repeated names are seen here, which a JSON value would
+/// hide.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 public:
   std::vector<HeaderEntry> entries;
@@ -157,8 +158,9 @@ static bool checkPlaces(std::vector<HeaderEntry> &entries, uint64_t dataBytes, s
     }
     uint64_t begin = (*entry.offsets)[0], end = (*entry.offsets)[1];
     if (begin > end || end > dataBytes || end - begin != *bytes) {
-      error = "tensor " + quote(entry.name) + " says bytes " + std::to_string(begin) + " to " + std::to_string(end) +
-              ", but has " + std::to_string(*bytes) + " bytes in a file with " + std::to_string(dataBytes);
+      error = "tensor " + quote(entry.name) + " says bytes " + std::to_string(begin) + " to " +
+              std::to_string(end) + ", but has " + std::to_string(*bytes) + " bytes in a file with " +
+              std::to_string(dataBytes);
       return false;
     }
   }
@@ -174,7 +176,8 @@ static bool checkPlaces(std::vector<HeaderEntry> &entries, uint64_t dataBytes, s
     next = (*entry.offsets)[1];
   }
   if (next != dataBytes)
-    error = "the tensors end at byte " + std::to_string(next) + ", but the file has " + std::to_string(dataBytes);
+    error =
+        "the tensors end at byte " + std::to_string(next) + ", but the file has " + std::to_string(dataBytes);
   return next == dataBytes;
 }
 
@@ -228,7 +231,8 @@ std::unique_ptr<SafetensorsFile> SafetensorsFile::open(const std::string &path, 
     return fail(std::strerror(errno));
   struct stat status;
   bool isFile = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
-  void *mapping = isFile ? ::mmap(nullptr, status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
+  void *mapping =
+      isFile ? ::mmap(nullptr, status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
   ::close(descriptor);
   if (mapping == MAP_FAILED)
     return fail(isFile ? "cannot be mapped" : "is no file with content");

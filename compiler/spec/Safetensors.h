@@ -1,8 +1,8 @@
 //===- Safetensors.h - reading weight files --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Maps a safetensors file and lists its tensors. The header is not trusted: sizes, types, overlaps and holes are
-// checked before any tensor is handed out.
+// Maps a safetensors file and lists its tensors. The header is not trusted: sizes, types, overlaps and holes
+// are checked before any tensor is handed out.
 
 #ifndef ATTNC_SPEC_SAFETENSORS_H
 #define ATTNC_SPEC_SAFETENSORS_H

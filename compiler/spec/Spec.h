@@ -46,9 +46,9 @@ enum class WeightSourceKind { None, File, Random };
 struct WeightSource {
   Location where;
   WeightSourceKind kind = WeightSourceKind::None;
-  std::string file;  // resolved: openable from the working folder
-  uint64_t seed = 0; // of random weights
-  Located<bool> transposed; // linear weights are in x out in the file
+  std::string file;                                        // resolved: openable from the working folder
+  uint64_t seed = 0;                                       // of random weights
+  Located<bool> transposed;                                // linear weights are in x out in the file
   std::array<Located<std::string>, weightRoleCount> names; // patterns, by role
 };
 
@@ -59,7 +59,7 @@ struct Spec {
   std::vector<GraphSpec> graphs;
   WeightSource weights;
 
-  std::string folder;        // given by the caller: the spec's files are looked for here first; may be empty
+  std::string folder; // given by the caller: the spec's files are looked for here first; may be empty
 
   /// The path of a file that the spec names, as seen from the working folder.
   std::string resolve(const std::string &path) const;

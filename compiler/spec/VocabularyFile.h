@@ -1,7 +1,8 @@
 //===- VocabularyFile.h - files that list tokens ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the list of a `vocabulary` or `characters` tokenizer: a JSON list of texts, or a text with one token a line.
+// Reads the list of a `vocabulary` or `characters` tokenizer: a JSON list of texts, or a text with one token
+// a line.
 
 #ifndef ATTNC_SPEC_VOCABULARYFILE_H
 #define ATTNC_SPEC_VOCABULARYFILE_H

@@ -1,8 +1,8 @@
 //===- WeightNames.cpp - which weights a model has, and their names --------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pattern is a name with placeholders: {layer}, {layer+1}, {projection}, {linear}, {parameter}; the last three
-// may list their own words, as in {projection:wq,wk,wv,wo}.
+// A pattern is a name with placeholders: {layer}, {layer+1}, {projection}, {linear}, {parameter}; the last
+// three may list their own words, as in {projection:wq,wk,wv,wo}.
 
 #include "compiler/spec/WeightNames.h"
 #include "compiler/spec/Keys.h"
@@ -105,11 +105,13 @@ void WeightLister::addFeedForward(WeightRole role, WeightRole norm, int64_t laye
 }
 
 void WeightLister::addInput(WeightRole table, int64_t words, WeightRole positions, WeightRole norm) {
-  bool isKnown = std::any_of(uses.begin(), uses.end(), [&](const WeightUse &use) { return use.role == table; });
+  bool isKnown =
+      std::any_of(uses.begin(), uses.end(), [&](const WeightUse &use) { return use.role == table; });
   if (!isKnown)
     uses.push_back({table, 0, 0, false, {words, *model.width}});
   if (*model.positions.kind == PositionKind::Learned)
-    uses.push_back({positions, 0, 0, false, {*model.positions.maxLength + *model.positions.start, *model.width}});
+    uses.push_back(
+        {positions, 0, 0, false, {*model.positions.maxLength + *model.positions.start, *model.width}});
   if (*model.norm.embedding)
     addNorm(norm);
 }
@@ -251,7 +253,8 @@ void checkPattern(WeightRole role, const Located<std::string> &pattern, Diagnost
       diagnostics.error(pattern.where, "the pattern " + quote(*pattern) + " has a '{' without '}'");
       return;
     }
-    std::string name = checkPlaceholder(rest.substr(open + 1, close - open - 1), expected, pattern.where, diagnostics);
+    std::string name =
+        checkPlaceholder(rest.substr(open + 1, close - open - 1), expected, pattern.where, diagnostics);
     if (name.empty())
       return;
     std::erase(missing, name);

@@ -37,7 +37,8 @@ std::string listed(const std::vector<std::string> &words) {
   return words.size() > shown ? result + ", ..." : result;
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment), row by row of the table.
+/// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment), row by row of the
+/// table.
 static size_t editDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, last, row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t(0));

@@ -12,7 +12,8 @@
 
 namespace attnc {
 
-/// The text in single quotes, shortened, with control characters written out: a spec cannot reach the terminal.
+/// The text in single quotes, shortened, with control characters written out: a spec cannot reach the
+/// terminal.
 std::string quote(std::string_view text);
 
 /// The words with commas between them; past 40, an ellipsis.

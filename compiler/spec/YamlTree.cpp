@@ -1,8 +1,8 @@
 //===- YamlTree.cpp - a YAML text as a tree with places --------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the tree from yaml-cpp's events. The parser recurses in step with the events, so the depth limit here
-// bounds its stack too.
+// Builds the tree from yaml-cpp's events. The parser recurses in step with the events, so the depth limit
+// here bounds its stack too.
 
 #include "compiler/spec/YamlTree.h"
 #include "compiler/spec/Words.h"
@@ -20,7 +20,6 @@ namespace attnc {
 // A spec's own depth is 5; a literal matrix adds 2.
 static constexpr size_t maxDepth = 32;
 static constexpr size_t maxNodes = 4'000'000;
-static constexpr size_t maxBytes = 64 << 20;
 
 const YamlEntry *YamlNode::findEntry(std::string_view key) const {
   for (const YamlEntry &entry : entries)
@@ -110,7 +109,8 @@ private:
     std::unordered_map<std::string, Location> keys;
   };
 
-  YamlNode makeNode(YamlNode::Kind kind, const YAML::Mark &mark, const std::string &tag, YAML::anchor_t anchor) {
+  YamlNode makeNode(YamlNode::Kind kind, const YAML::Mark &mark, const std::string &tag,
+                    YAML::anchor_t anchor) {
     YamlNode node;
     node.kind = kind;
     node.where = locationOf(mark);
@@ -130,7 +130,8 @@ private:
     if (stack.size() == maxDepth)
       throw StopParsing{node.where, "lists and mappings are nested deeper than " + std::to_string(maxDepth)};
     if (!stack.empty() && stack.back().node.isMapping() && !stack.back().pending)
-      throw StopParsing{node.where, std::string("a key must be a word, found ") + (node.isList() ? "a list" : "a mapping")};
+      throw StopParsing{node.where, std::string("a key must be a word, found ") +
+                                        (node.isList() ? "a list" : "a mapping")};
     stack.push_back({std::move(node), {}, {}});
   }
 
@@ -208,7 +209,8 @@ static bool isText(const std::string &text, Diagnostics &diagnostics) {
     size_t length = utf8Length(std::string_view(text).substr(i, 4));
     bool isControl = c < 0x20 && c != '\t' && c != '\n' && c != '\r';
     if (length == 0 || isControl || c == 0x7f) {
-      diagnostics.error(where, "this is no UTF-8 text: byte " + std::to_string(c) + " at offset " + std::to_string(i));
+      diagnostics.error(where, "this is no UTF-8 text: byte " + std::to_string(c) + " at offset " +
+                                   std::to_string(i));
       return false;
     }
     where = c == '\n' ? Location{where.line + 1, 1} : Location{where.line, where.column + unsigned(length)};
@@ -218,9 +220,8 @@ static bool isText(const std::string &text, Diagnostics &diagnostics) {
 }
 
 std::optional<YamlNode> parseYaml(const std::string &text, Diagnostics &diagnostics) {
-  if (text.size() > maxBytes) {
-    diagnostics.error({}, "the spec has " + std::to_string(text.size()) + " bytes; the most is " +
-                              std::to_string(maxBytes));
+  if (text.size() > maxSpecBytes) {
+    diagnostics.error({}, "the spec has more than " + std::to_string(maxSpecBytes) + " bytes");
     return std::nullopt;
   }
   if (!isText(text, diagnostics))

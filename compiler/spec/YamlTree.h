@@ -1,8 +1,8 @@
 //===- YamlTree.h - a YAML text as a tree with places ----------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// The only door to yaml-cpp. The tree has scalars, lists and mappings; depth, size, anchors, tags and repeated
-// keys have been dealt with.
+// The only door to yaml-cpp. The tree has scalars, lists and mappings; depth, size, anchors, tags and
+// repeated keys have been dealt with.
 
 #ifndef ATTNC_SPEC_YAMLTREE_H
 #define ATTNC_SPEC_YAMLTREE_H
@@ -15,6 +15,9 @@
 #include <vector>
 
 namespace attnc {
+
+/// Larger texts are refused; nobody needs to read further.
+constexpr size_t maxSpecBytes = 16 << 20;
 
 struct YamlEntry;
 

@@ -46,7 +46,8 @@ class StepBuilder;
 
 namespace attn {
 
-/// Columns of a weight's panel on every target: two AVX-512 registers, four AVX2 ones or eight SSE ones of floats.
+/// Columns of a weight's panel on every target: two AVX-512 registers, four AVX2 ones or eight SSE ones of
+/// floats.
 inline constexpr int64_t panelColumns = 32;
 
 /// Names of the axes of `type`, or empty strings where it has no `#attn.axes` encoding.
@@ -60,13 +61,15 @@ mlir::RankedTensorType namedTensor(mlir::MLIRContext *context, llvm::ArrayRef<in
 /// Null where a dynamic axis has no name.
 SizeAttr extentOf(mlir::RankedTensorType type, unsigned axis);
 
-/// Bytes of a dense value: the product of its extents and its element's size; null where an extent is not known.
+/// Bytes of a dense value: the product of its extents and its element's size; null where an extent is not
+/// known.
 SizeAttr bytesOf(mlir::RankedTensorType type);
 
 /// `type` with its first two axes as one: what `attn.collapse` gives.
 mlir::RankedTensorType collapsedType(mlir::RankedTensorType type);
 
-/// True for operations that only look at memory in another way: split_heads, merge_heads, slice, collapse, expand.
+/// True for operations that only look at memory in another way: split_heads, merge_heads, slice, collapse,
+/// expand.
 bool isView(mlir::Operation *op);
 
 } // namespace attn

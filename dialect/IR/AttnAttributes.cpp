@@ -13,7 +13,9 @@ using namespace mlir;
 
 namespace attn {
 
-bool operator==(const SizeTerm &a, const SizeTerm &b) { return a.coefficient == b.coefficient && a.names == b.names; }
+bool operator==(const SizeTerm &a, const SizeTerm &b) {
+  return a.coefficient == b.coefficient && a.names == b.names;
+}
 
 llvm::hash_code hash_value(const SizeTerm &term) { return llvm::hash_combine(term.coefficient, term.names); }
 
@@ -28,7 +30,9 @@ static bool isBefore(const SizeTerm &a, const SizeTerm &b) {
 }
 
 static SizeTerm makeTerm(MLIRContext *context, int64_t coefficient, SmallVector<Attribute> names) {
-  llvm::sort(names, [](Attribute a, Attribute b) { return cast<StringAttr>(a).getValue() < cast<StringAttr>(b).getValue(); });
+  llvm::sort(names, [](Attribute a, Attribute b) {
+    return cast<StringAttr>(a).getValue() < cast<StringAttr>(b).getValue();
+  });
   return {coefficient, ArrayAttr::get(context, names)};
 }
 
@@ -76,14 +80,16 @@ SizeAttr SizeAttr::times(int64_t factor) const { return times(getConstant(getCon
 std::string SizeAttr::str() const {
   if (getTerms().empty())
     return "0";
-  return llvm::join(llvm::map_range(getTerms(), [](const SizeTerm &term) {
-    SmallVector<std::string> factors;
-    if (term.coefficient != 1 || term.names.empty())
-      factors.push_back(std::to_string(term.coefficient));
-    for (Attribute name : term.names)
-      factors.push_back(cast<StringAttr>(name).str());
-    return llvm::join(factors, " * ");
-  }), " + ");
+  return llvm::join(llvm::map_range(getTerms(),
+                                    [](const SizeTerm &term) {
+                                      SmallVector<std::string> factors;
+                                      if (term.coefficient != 1 || term.names.empty())
+                                        factors.push_back(std::to_string(term.coefficient));
+                                      for (Attribute name : term.names)
+                                        factors.push_back(cast<StringAttr>(name).str());
+                                      return llvm::join(factors, " * ");
+                                    }),
+                    " + ");
 }
 
 /// Reads one product: whole numbers and names with `*` between them.
@@ -130,7 +136,8 @@ Attribute AxesAttr::parse(AsmParser &parser, Type) {
     FailureOr<SizeTerm> term = parseTerm(parser);
     if (failed(term))
       return failure();
-    names.push_back(parser.getBuilder().getStringAttr(SizeAttr::getCanonical(parser.getContext(), *term).str()));
+    names.push_back(
+        parser.getBuilder().getStringAttr(SizeAttr::getCanonical(parser.getContext(), *term).str()));
     return success();
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseName))
@@ -144,7 +151,8 @@ void AxesAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-LogicalResult AxesAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<StringAttr> names) {
+LogicalResult AxesAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<StringAttr> names) {
   for (StringAttr name : names)
     if (!name || name.empty())
       return emitError() << "an axis needs a name";
@@ -158,8 +166,10 @@ SmallVector<StringRef> axisNames(RankedTensorType type) {
   return llvm::map_to_vector(axes.getNames(), [](StringAttr name) { return name.getValue(); });
 }
 
-RankedTensorType namedTensor(MLIRContext *context, ArrayRef<int64_t> shape, ArrayRef<StringRef> names, Type element) {
-  auto attributes = llvm::map_to_vector(names, [&](StringRef name) { return StringAttr::get(context, name); });
+RankedTensorType namedTensor(MLIRContext *context, ArrayRef<int64_t> shape, ArrayRef<StringRef> names,
+                             Type element) {
+  auto attributes =
+      llvm::map_to_vector(names, [&](StringRef name) { return StringAttr::get(context, name); });
   return RankedTensorType::get(shape, element, AxesAttr::get(context, attributes));
 }
 
@@ -175,7 +185,8 @@ SizeAttr extentOf(RankedTensorType type, unsigned axis) {
   name.split(factors, " * ");
   for (StringRef factor : factors) {
     int64_t number;
-    extent = factor.getAsInteger(10, number) ? extent.times(SizeAttr::getNamed(context, factor)) : extent.times(number);
+    extent = factor.getAsInteger(10, number) ? extent.times(SizeAttr::getNamed(context, factor))
+                                             : extent.times(number);
   }
   return extent;
 }

@@ -1,8 +1,9 @@
 //===- AttnInfer.cpp - result types of attn operations -----------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each result's type follows from. Inference never fails: operands that break a rule give some type here, and
-// an error with the rule's label in the verifier, so a builder may build first and verify afterwards.
+// What each result's type follows from. Inference never fails: operands that break a rule give some type
+// here, and an error with the rule's label in the verifier, so a builder may build first and verify
+// afterwards.
 
 #include "dialect/IR/Attn.h"
 
@@ -11,7 +12,8 @@ using namespace mlir;
 namespace attn {
 namespace {
 
-/// A tensor type as lists of extents and names; an axis that is not there reads as an unnamed axis of extent one.
+/// A tensor type as lists of extents and names; an axis that is not there reads as an unnamed axis of extent
+/// one.
 struct Axes {
   SmallVector<int64_t> shape;
   SmallVector<StringRef> names;

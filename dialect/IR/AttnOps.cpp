@@ -1,7 +1,8 @@
 //===- AttnOps.cpp - operations of the attn dialect --------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the records of AttnOps.td generate, and folds. Result types stand in AttnInfer.cpp, rules in AttnVerify.cpp.
+// What the records of AttnOps.td generate, and folds. Result types stand in AttnInfer.cpp, rules in
+// AttnVerify.cpp.
 
 #include "dialect/IR/Attn.h"
 
@@ -14,7 +15,9 @@ using namespace mlir;
 
 namespace attn {
 
-bool isView(Operation *op) { return isa_and_nonnull<SplitHeadsOp, MergeHeadsOp, SliceOp, CollapseOp, ExpandOp>(op); }
+bool isView(Operation *op) {
+  return isa_and_nonnull<SplitHeadsOp, MergeHeadsOp, SliceOp, CollapseOp, ExpandOp>(op);
+}
 
 OpFoldResult ScaleOp::fold(FoldAdaptor) {
   return getFactor().convertToFloat() == 1.0f ? OpFoldResult(getInput()) : OpFoldResult();
@@ -23,7 +26,8 @@ OpFoldResult ScaleOp::fold(FoldAdaptor) {
 /// `outer(inner(x))` is `x` where the two are inverse views and the types agree.
 template <typename Inverse> static OpFoldResult foldInverse(Value input, Type result) {
   auto inverse = input.getDefiningOp<Inverse>();
-  return inverse && inverse.getInput().getType() == result ? OpFoldResult(inverse.getInput()) : OpFoldResult();
+  return inverse && inverse.getInput().getType() == result ? OpFoldResult(inverse.getInput())
+                                                           : OpFoldResult();
 }
 
 OpFoldResult SplitHeadsOp::fold(FoldAdaptor) { return foldInverse<MergeHeadsOp>(getInput(), getType()); }

@@ -136,18 +136,14 @@ def Attn_EmbedOp : Attn_PureOp<"embed", [InferTypeOpAdaptor]> {
   let description = [{
     Ids outside of the table are the caller's mistake; they are checked before an entry runs.
 
-    Constraints:
-    * (C1) `ids` have rank 1 or 2.
-
     Example:
     ```mlir
     %x = attn.embed %ids, %table : (tensor<?x?xi32, #attn.axes<batch, source>>, tensor<51x8xf32>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
     ```
   }];
-  let arguments = (ins Attn_Ids:$ids, Attn_Matrix:$table);
+  let arguments = (ins TensorRankOf<[I32], [1, 2]>:$ids, Attn_Matrix:$table);
   let results = (outs Attn_Rows:$result);
   let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1; // embed_c1
 }
 
 def Attn_AddPositionsOp : Attn_PureOp<"add_positions", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
@@ -616,7 +612,7 @@ def Attn_TopKOp : Attn_PureOp<"top_k", [InferTypeOpAdaptor]> {
 //===----------------------------------------------------------------------===//
 
 def Attn_RecurrenceOp : Attn_PureOp<"recurrence", [IsolatedFromAbove, SingleBlock, AttrSizedOperandSegments,
-    AttrSizedResultSegments, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
+    DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Runs a cell over the query axis, carrying states from one position to the next";
   let description = [{
     The body gets one position of each sequence (`batch, width`), then the states, then the constants; it yields
@@ -641,11 +637,17 @@ def Attn_RecurrenceOp : Attn_PureOp<"recurrence", [IsolatedFromAbove, SingleBloc
   }];
   let arguments = (ins Variadic<Attn_Rows>:$sequences, Variadic<Attn_Rows>:$initial, Variadic<Attn_Float>:$constants,
       Optional<Attn_RowIds>:$lengths, UnitAttr:$reverse);
-  let results = (outs Variadic<Attn_Rows>:$outputs, Variadic<Attn_Rows>:$last);
+  let results = (outs Variadic<Attn_Rows>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `over` `(` $sequences `)` `init` `(` $initial `)` (`with` `(` $constants^ `)`)? (`lengths` $lengths^)?
     (`reverse` $reverse^)? attr-dict `:` functional-type(operands, results) $body
+  }];
+  let extraClassDeclaration = [{
+    /// The results: output sequences, then a last state for each initial one.
+    ::mlir::ResultRange getOutputs() { return getResults().drop_back(getLastCount()); }
+    ::mlir::ResultRange getLast() { return getResults().take_back(getLastCount()); }
+    size_t getLastCount() { return std::min<size_t>(getInitial().size(), getNumResults()); }
   }];
   let hasVerifier = 1; // recurrence_c1, recurrence_c2, recurrence_c3
 }

@@ -14,8 +14,8 @@ QueryBehaviour AddPositionsOp::getQueryBehaviour() { return QueryBehaviour::RowB
 LogicalResult AddPositionsOp::buildStep(StepBuilder &step) {
   if (getStarts())
     return emitOpError("already starts at given positions, so no step can be derived");
-  Value stepped = AddPositionsOp::create(step.getBuilder(), getLoc(), step.lookup(getInput()), step.lookup(getTable()),
-                                         step.getPositions(), getOffset());
+  Value stepped = AddPositionsOp::create(step.getBuilder(), getLoc(), step.lookup(getInput()),
+                                         step.lookup(getTable()), step.getPositions(), getOffset());
   step.map(getResult(), stepped);
   return success();
 }

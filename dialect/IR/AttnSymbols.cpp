@@ -11,13 +11,15 @@ namespace attn {
 
 /// get_weight_c1, read_state_c1, write_state_c1
 template <typename SymbolOp>
-static LogicalResult verifySymbol(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, Type type) {
+static LogicalResult verifySymbol(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name,
+                                  Type type) {
   auto symbol = symbols.lookupNearestSymbolFrom<SymbolOp>(op, name);
   if (!symbol)
     return op->emitOpError() << name << " is no '" << SymbolOp::getOperationName() << "'";
   if (symbol.getType() == type)
     return success();
-  InFlightDiagnostic diagnostic = op->emitOpError() << "has type " << type << ", but " << name << " has " << symbol.getType();
+  InFlightDiagnostic diagnostic = op->emitOpError()
+                                  << "has type " << type << ", but " << name << " has " << symbol.getType();
   diagnostic.attachNote(symbol.getLoc()) << "declared here";
   return diagnostic;
 }
@@ -41,17 +43,20 @@ static bool fits(Type inside, Type outside) {
     return false;
   if (isa_and_nonnull<PanelsAttr>(a.getEncoding()) != isa_and_nonnull<PanelsAttr>(b.getEncoding()))
     return false;
-  return llvm::all_of(llvm::zip(a.getShape(), b.getShape()),
-                      [](auto extents) { return ShapedType::isDynamic(std::get<0>(extents)) || std::get<0>(extents) == std::get<1>(extents); });
+  return llvm::all_of(llvm::zip(a.getShape(), b.getShape()), [](auto extents) {
+    return ShapedType::isDynamic(std::get<0>(extents)) || std::get<0>(extents) == std::get<1>(extents);
+  });
 }
 
 static LogicalResult verifyFits(CallOp call, TypeRange inside, TypeRange outside, StringRef what) {
   if (inside.size() != outside.size())
-    return call.emitOpError() << "has " << outside.size() << " " << what << ", but " << call.getKernelAttr() << " has " << inside.size();
+    return call.emitOpError() << "has " << outside.size() << " " << what << ", but " << call.getKernelAttr()
+                              << " has " << inside.size();
   for (auto [number, types] : llvm::enumerate(llvm::zip(inside, outside)))
     if (!fits(std::get<0>(types), std::get<1>(types)))
-      return call.emitOpError() << "has " << std::get<1>(types) << " as number " << number << " of its " << what << ", but "
-                                << call.getKernelAttr() << " takes " << std::get<0>(types);
+      return call.emitOpError() << "has " << std::get<1>(types) << " as number " << number << " of its "
+                                << what << ", but " << call.getKernelAttr() << " takes "
+                                << std::get<0>(types);
   return success();
 }
 
@@ -65,7 +70,8 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return failure(); // call_c2
   size_t needed = kernel.getScratch() ? kernel.getScratch()->size() : 0;
   if (getScratch() && getScratch()->size() != needed)
-    return emitOpError() << "has " << getScratch()->size() << " places for scratch, but " << getKernelAttr() << " needs " << needed; // call_c4
+    return emitOpError() << "has " << getScratch()->size() << " places for scratch, but " << getKernelAttr()
+                         << " needs " << needed; // call_c4
   return success();
 }
 

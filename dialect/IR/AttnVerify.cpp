@@ -1,8 +1,8 @@
 //===- AttnVerify.cpp - rules of attn operations ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// One labelled check for each constraint that AttnOps.td lists. That result types follow from operands is checked by the
-// inference interface; rules about symbols stand in AttnSymbols.cpp.
+// One labelled check for each constraint that AttnOps.td lists. That result types follow from operands is
+// checked by the inference interface; rules about symbols stand in AttnSymbols.cpp.
 
 #include "dialect/IR/Attn.h"
 
@@ -26,13 +26,14 @@ struct Axis {
   }
 };
 
-/// Two axes that must have one extent. Known extents must be equal, and so must the names of two sizes; a size may turn
-/// out to be a known extent, and a size without a name to be any other.
+/// Two axes that must have one extent. Known extents must be equal, and so must the names of two sizes; a
+/// size may turn out to be a known extent, and a size without a name to be any other.
 LogicalResult verifySame(Operation *op, const Axis &a, const Axis &b) {
   bool isUnknown = a.isDynamic() != b.isDynamic() || a.extent() == "?" || b.extent() == "?";
   if (isUnknown || a.extent() == b.extent())
     return success();
-  return op->emitOpError() << a.called << " is " << a.extent() << ", but " << b.called << " is " << b.extent();
+  return op->emitOpError() << a.called << " is " << a.extent() << ", but " << b.called << " is "
+                           << b.extent();
 }
 
 Axis axisOf(Value value, int number, StringRef called) {
@@ -43,7 +44,8 @@ Axis axisOf(Value value, int number, StringRef called) {
 LogicalResult verifyRank(Operation *op, Value value, int64_t rank, StringRef axes) {
   if (tensorOf(value).getRank() == rank)
     return success();
-  return op->emitOpError() << "needs an input with the axes " << axes << ", but it has rank " << tensorOf(value).getRank();
+  return op->emitOpError() << "needs an input with the axes " << axes << ", but it has rank "
+                           << tensorOf(value).getRank();
 }
 
 LogicalResult verifyEpsilon(Operation *op, const APFloat &epsilon) {
@@ -81,7 +83,8 @@ static LogicalResult verifySinusoid(WeightOp op, RankedTensorType type) {
   int64_t least = op.getSinusoid()->getInclusive() ? 4 : 2;
   if (type.getRank() == 2 && type.getDimSize(1) % 2 == 0 && type.getDimSize(1) >= least)
     return success();
-  return op.emitOpError() << "needs a matrix of even width of at least " << least << " for sinusoids, but is of type " << type;
+  return op.emitOpError() << "needs a matrix of even width of at least " << least
+                          << " for sinusoids, but is of type " << type;
 }
 
 LogicalResult WeightOp::verify() {
@@ -95,7 +98,8 @@ LogicalResult WeightOp::verify() {
   if (getSinusoid() && failed(verifySinusoid(*this, type)))
     return failure();
   if (getValue() && cast<ShapedType>(getValue()->getType()).getShape() != type.getShape())
-    return emitOpError() << "has a value of type " << getValue()->getType() << ", but is of type " << type; // weight_c6
+    return emitOpError() << "has a value of type " << getValue()->getType() << ", but is of type "
+                         << type; // weight_c6
   bool isMatrix = type.getRank() == 2;
   if (!isMatrix && (getTransposed() || isa_and_nonnull<PanelsAttr>(type.getEncoding())))
     return emitOpError() << "is no matrix, so it cannot be transposed or in panels: " << type; // weight_c7
@@ -113,33 +117,31 @@ LogicalResult StateOp::verify() {
 // Rows
 //===----------------------------------------------------------------------===//
 
-LogicalResult EmbedOp::verify() {
-  int64_t rank = tensorOf(getIds()).getRank();
-  if (rank != 1 && rank != 2)
-    return emitOpError() << "needs ids of rank 1 or 2, but they have rank " << rank; // embed_c1
-  return success();
-}
-
 LogicalResult AddPositionsOp::verify() {
   if (failed(verifyRank(*this, getInput(), 3, "batch, query, width"))) // add_positions_c1
     return failure();
-  if (failed(verifySame(*this, axisOf(getInput(), 2, "the input's width"), axisOf(getTable(), 1, "the table's width"))))
+  if (failed(verifySame(*this, axisOf(getInput(), 2, "the input's width"),
+                        axisOf(getTable(), 1, "the table's width"))))
     return failure(); // add_positions_c2
-  if (Value starts = getStarts(); starts && failed(verifySame(*this, axisOf(starts, 0, "the number of starts"),
-                                                              axisOf(getInput(), 0, "the input's batch axis"))))
+  if (Value starts = getStarts();
+      starts && failed(verifySame(*this, axisOf(starts, 0, "the number of starts"),
+                                  axisOf(getInput(), 0, "the input's batch axis"))))
     return failure(); // add_positions_c3
   int64_t rows = tensorOf(getTable()).getDimSize(0), offset = getOffset();
   if (offset < 0 || (!ShapedType::isDynamic(rows) && offset >= rows))
-    return emitOpError() << "'offset' is " << offset << ", but the table has " << rows << " rows"; // add_positions_c4
+    return emitOpError() << "'offset' is " << offset << ", but the table has " << rows
+                         << " rows"; // add_positions_c4
   return success();
 }
 
 LogicalResult LinearOp::verify() {
-  if (failed(verifySame(*this, axisOf(getInput(), -1, "the input's width"), axisOf(getWeight(), 1, "the weight's in axis"))))
+  if (failed(verifySame(*this, axisOf(getInput(), -1, "the input's width"),
+                        axisOf(getWeight(), 1, "the weight's in axis"))))
     return failure(); // linear_c1
   if (!getBias())
     return success();
-  return verifySame(*this, axisOf(getBias(), 0, "the bias's width"), axisOf(getWeight(), 0, "the weight's out axis")); // linear_c2
+  return verifySame(*this, axisOf(getBias(), 0, "the bias's width"),
+                    axisOf(getWeight(), 0, "the weight's out axis")); // linear_c2
 }
 
 LogicalResult LayerNormOp::verify() {
@@ -152,7 +154,8 @@ LogicalResult LayerNormOp::verify() {
 }
 
 LogicalResult RmsNormOp::verify() {
-  if (failed(verifySame(*this, axisOf(getWeight(), 0, "the weight's width"), axisOf(getInput(), -1, "the input's width"))))
+  if (failed(verifySame(*this, axisOf(getWeight(), 0, "the weight's width"),
+                        axisOf(getInput(), -1, "the input's width"))))
     return failure();                        // rms_norm_c1
   return verifyEpsilon(*this, getEpsilon()); // rms_norm_c2
 }
@@ -166,14 +169,15 @@ LogicalResult SplitHeadsOp::verify() {
     return failure();
   int64_t width = tensorOf(getInput()).getDimSize(2), heads = getHeads();
   if (ShapedType::isDynamic(width) || heads < 1 || width % heads != 0)
-    return emitOpError() << "the width is " << axisOf(getInput(), 2, "").extent() << ", which 'heads' (" << heads
-                         << ") does not divide"; // split_heads_c2
+    return emitOpError() << "the width is " << axisOf(getInput(), 2, "").extent() << ", which 'heads' ("
+                         << heads << ") does not divide"; // split_heads_c2
   return success();
 }
 
 LogicalResult MergeHeadsOp::verify() {
   if (tensorOf(getInput()).isDynamicDim(1) || tensorOf(getInput()).isDynamicDim(3))
-    return emitOpError() << "needs known heads and width, but merges " << getInput().getType(); // merge_heads_c1
+    return emitOpError() << "needs known heads and width, but merges "
+                         << getInput().getType(); // merge_heads_c1
   return success();
 }
 
@@ -195,7 +199,8 @@ LogicalResult CollapseOp::verify() {
 LogicalResult ExpandOp::verify() {
   RankedTensorType result = tensorOf(getResult());
   if (result.getRank() < 2 || collapsedType(result) != getInput().getType())
-    return emitOpError() << "gives " << result << ", which does not collapse to " << getInput().getType(); // expand_c1
+    return emitOpError() << "gives " << result << ", which does not collapse to "
+                         << getInput().getType(); // expand_c1
   return success();
 }
 
@@ -206,17 +211,20 @@ LogicalResult ExpandOp::verify() {
 LogicalResult MatmulOp::verify() {
   int64_t rank = tensorOf(getLhs()).getRank(), rhsRank = tensorOf(getRhs()).getRank();
   if (rank != rhsRank || rank < 2)
-    return emitOpError() << "has sides of rank " << rank << " and " << rhsRank << ", but needs the same, at least two"; // matmul_c1
+    return emitOpError() << "has sides of rank " << rank << " and " << rhsRank
+                         << ", but needs the same, at least two"; // matmul_c1
   for (int64_t axis = 0; axis + 2 < rank; ++axis)
     if (failed(verifySame(*this, axisOf(getLhs(), axis, "an axis of the left side"),
                           axisOf(getRhs(), axis, "the same axis of the right side"))))
       return failure(); // matmul_c2
-  return verifySame(*this, axisOf(getLhs(), -1, "the left side's last axis"),
-                    axisOf(getRhs(), getTransposed() ? -1 : -2, "the right side's axis to sum over")); // matmul_c3
+  return verifySame(
+      *this, axisOf(getLhs(), -1, "the left side's last axis"),
+      axisOf(getRhs(), getTransposed() ? -1 : -2, "the right side's axis to sum over")); // matmul_c3
 }
 
 LogicalResult PaddingMaskOp::verify() {
-  return verifySame(*this, axisOf(getLengths(), 0, "the number of lengths"), axisOf(getScores(), 0, "the scores' batch axis")); // padding_mask_c1
+  return verifySame(*this, axisOf(getLengths(), 0, "the number of lengths"),
+                    axisOf(getScores(), 0, "the scores' batch axis")); // padding_mask_c1
 }
 
 LogicalResult SoftmaxOp::verify() {
@@ -227,7 +235,8 @@ LogicalResult SoftmaxOp::verify() {
 
 LogicalResult MeanHeadsOp::verify() {
   if (tensorOf(getWeights()).isDynamicDim(1) || tensorOf(getWeights()).getDimSize(1) < 1)
-    return emitOpError() << "needs a known number of heads, but averages " << getWeights().getType(); // mean_heads_c1
+    return emitOpError() << "needs a known number of heads, but averages "
+                         << getWeights().getType(); // mean_heads_c1
   return success();
 }
 
@@ -239,14 +248,17 @@ LogicalResult AppendOp::verify() {
   if (tensorOf(getFresh()).getDimSize(2) != 1)
     return emitOpError() << "needs one query position, but appends " << getFresh().getType(); // append_c1
   for (int axis : {1, 3})
-    if (failed(verifySame(*this, axisOf(getFresh(), axis, axis == 1 ? "the number of new heads" : "the new width"),
+    if (failed(verifySame(*this,
+                          axisOf(getFresh(), axis, axis == 1 ? "the number of new heads" : "the new width"),
                           axisOf(getCache(), axis, "the cache's"))))
       return failure(); // append_c2
-  return verifySame(*this, axisOf(getPositions(), 0, "the number of positions"), axisOf(getFresh(), 0, "the number of rows")); // append_c3
+  return verifySame(*this, axisOf(getPositions(), 0, "the number of positions"),
+                    axisOf(getFresh(), 0, "the number of rows")); // append_c3
 }
 
 LogicalResult LookupOp::verify() {
-  return verifySame(*this, axisOf(getAncestors(), 1, "the ancestors' position axis"), axisOf(getCache(), 2, "the cache's")); // lookup_c1
+  return verifySame(*this, axisOf(getAncestors(), 1, "the ancestors' position axis"),
+                    axisOf(getCache(), 2, "the cache's")); // lookup_c1
 }
 
 LogicalResult TakeOp::verify() {
@@ -258,10 +270,11 @@ LogicalResult TakeOp::verify() {
 LogicalResult PickOp::verify() {
   int64_t rank = tensorOf(getIds()).getRank();
   if (rank + 1 != tensorOf(getInput()).getRank())
-    return emitOpError() << "needs ids for the axes before the last, but has " << getIds().getType() << " for "
-                         << getInput().getType(); // pick_c1
+    return emitOpError() << "needs ids for the axes before the last, but has " << getIds().getType()
+                         << " for " << getInput().getType(); // pick_c1
   for (int64_t axis = 0; axis < rank; ++axis)
-    if (failed(verifySame(*this, axisOf(getIds(), axis, "an axis of the ids"), axisOf(getInput(), axis, "the input's"))))
+    if (failed(verifySame(*this, axisOf(getIds(), axis, "an axis of the ids"),
+                          axisOf(getInput(), axis, "the input's"))))
       return failure(); // pick_c1
   return success();
 }
@@ -273,11 +286,12 @@ LogicalResult PickOp::verify() {
 /// Checks types inside of a region against those outside.
 static LogicalResult verifyTypes(Operation *op, TypeRange inside, TypeRange outside, StringRef what) {
   if (inside.size() != outside.size())
-    return op->emitOpError() << "has " << outside.size() << " " << what << ", but its region has " << inside.size();
+    return op->emitOpError() << "has " << outside.size() << " " << what << ", but its region has "
+                             << inside.size();
   for (auto [number, types] : llvm::enumerate(llvm::zip(inside, outside)))
     if (std::get<0>(types) != std::get<1>(types))
-      return op->emitOpError() << "has " << std::get<1>(types) << " as number " << number << " of its " << what
-                               << ", but its region has " << std::get<0>(types);
+      return op->emitOpError() << "has " << std::get<1>(types) << " as number " << number << " of its "
+                               << what << ", but its region has " << std::get<0>(types);
   return success();
 }
 
@@ -290,30 +304,37 @@ static RankedTensorType positionOf(Type sequence) {
   auto type = cast<RankedTensorType>(sequence);
   SmallVector<StringRef> names = axisNames(type);
   int64_t shape[] = {type.getDimSize(0), type.getDimSize(2)};
-  return names[0].empty() ? RankedTensorType::get(shape, type.getElementType())
-                          : namedTensor(type.getContext(), shape, {names[0], names[2]}, type.getElementType());
+  return names[0].empty()
+             ? RankedTensorType::get(shape, type.getElementType())
+             : namedTensor(type.getContext(), shape, {names[0], names[2]}, type.getElementType());
 }
 
 LogicalResult RecurrenceOp::verify() {
   auto isSequence = [](Type type) { return cast<RankedTensorType>(type).getRank() == 3; };
-  if (getSequences().empty() || !llvm::all_of(getSequences().getTypes(), isSequence) || !llvm::all_of(getOutputs().getTypes(), isSequence))
-    return emitOpError("needs at least one sequence, and sequences with the axes batch, query, width"); // recurrence_c1
-  SmallVector<Type> arguments = llvm::map_to_vector<4>(getSequences().getTypes(), [](Type type) -> Type { return positionOf(type); });
+  if (getSequences().empty() || !llvm::all_of(getSequences().getTypes(), isSequence) ||
+      !llvm::all_of(getOutputs().getTypes(), isSequence))
+    return emitOpError(
+        "needs at least one sequence, and sequences with the axes batch, query, width"); // recurrence_c1
+  SmallVector<Type> arguments =
+      llvm::map_to_vector<4>(getSequences().getTypes(), [](Type type) -> Type { return positionOf(type); });
   llvm::append_range(arguments, getInitial().getTypes());
   llvm::append_range(arguments, getConstants().getTypes());
   if (failed(verifyTypes(*this, getBody().getArgumentTypes(), arguments, "arguments"))) // recurrence_c2
     return failure();
-  SmallVector<Type> yielded = llvm::map_to_vector<4>(getOutputs().getTypes(), [](Type type) -> Type { return positionOf(type); });
+  SmallVector<Type> yielded =
+      llvm::map_to_vector<4>(getOutputs().getTypes(), [](Type type) -> Type { return positionOf(type); });
   llvm::append_range(yielded, getLast().getTypes());
   YieldOp yield = findYield(getBody());
-  return verifyTypes(*this, yield ? TypeRange(yield.getValues()) : TypeRange(), yielded, "results"); // recurrence_c3
+  return verifyTypes(*this, yield ? TypeRange(yield.getValues()) : TypeRange(), yielded,
+                     "results"); // recurrence_c3
 }
 
 LogicalResult FusedOp::verify() {
   if (failed(verifyTypes(*this, getBody().getArgumentTypes(), getInputs().getTypes(), "inputs"))) // fused_c1
     return failure();
   YieldOp yield = findYield(getBody());
-  return verifyTypes(*this, yield ? TypeRange(yield.getValues()) : TypeRange(), getResultTypes(), "results"); // fused_c2
+  return verifyTypes(*this, yield ? TypeRange(yield.getValues()) : TypeRange(), getResultTypes(),
+                     "results"); // fused_c2
 }
 
 LogicalResult KernelOp::verify() {
@@ -329,7 +350,8 @@ LogicalResult KernelOp::verify() {
 
 LogicalResult CallOp::verify() {
   if (getPlaces() && getPlaces()->size() != getNumResults())
-    return emitOpError() << "has " << getPlaces()->size() << " places for " << getNumResults() << " results"; // call_c3
+    return emitOpError() << "has " << getPlaces()->size() << " places for " << getNumResults()
+                         << " results"; // call_c3
   return success();
 }
 

@@ -14,8 +14,9 @@ void inferResultTypes(Operation *op) {
   if (!inference)
     return;
   SmallVector<Type> types;
-  LogicalResult inferred = inference.inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(), op->getAttrDictionary(),
-                                                      op->getPropertiesStorage(), op->getRegions(), types);
+  LogicalResult inferred =
+      inference.inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(), op->getAttrDictionary(),
+                                 op->getPropertiesStorage(), op->getRegions(), types);
   assert(succeeded(inferred) && "inference of attn operations does not fail");
   (void)inferred;
   for (auto [result, type] : llvm::zip(op->getResults(), types))
@@ -48,11 +49,13 @@ StateOp StepBuilder::findOrCreateCache(RankedTensorType fresh, Location loc, Str
   std::string symbol = (name + "_" + Twine(cacheCount[name]++)).str();
   if (auto known = symbols.lookup<StateOp>(symbol))
     return known;
-  auto type = namedTensor(fresh.getContext(), {ShapedType::kDynamic, fresh.getDimSize(1), ShapedType::kDynamic, fresh.getDimSize(3)},
-                          {"slot", "head", "capacity", "width"}, fresh.getElementType());
+  auto type =
+      namedTensor(fresh.getContext(),
+                  {ShapedType::kDynamic, fresh.getDimSize(1), ShapedType::kDynamic, fresh.getDimSize(3)},
+                  {"slot", "head", "capacity", "width"}, fresh.getElementType());
   OpBuilder::InsertionGuard guard(builder);
-  auto func = builder.getInsertionBlock()->getParent()->getParentOfType<func::FuncOp>();
-  builder.setInsertionPoint(func);
+  auto module = cast<ModuleOp>(symbols.getOp());
+  builder.setInsertionPoint(*module.getOps<func::FuncOp>().begin());
   auto state = StateOp::create(builder, loc, symbol, type, SizeAttr());
   symbols.insert(state);
   return state;

@@ -47,12 +47,14 @@ public:
 
   bool isFromSource(mlir::Value decoded) const { return sources.isFromSource(decoded); }
 
-  /// The step's value for a value of `decode`. What depends on the source alone is taken for each row's sentence.
+  /// The step's value for a value of `decode`. What depends on the source alone is taken for each row's
+  /// sentence.
   mlir::Value lookup(mlir::Value decoded);
 
   void map(mlir::Value decoded, mlir::Value stepped) { mapping.map(decoded, stepped); }
 
-  /// Writes one new key or value (row, head, 1, width) to a cache and gives each row's history (row, head, history, width).
+  /// Writes one new key or value (row, head, 1, width) to a cache and gives each row's history (row, head,
+  /// history, width).
   mlir::Value appendToCache(mlir::Value fresh, llvm::StringRef name);
 
   /// Builds `op` as one that acts row by row.

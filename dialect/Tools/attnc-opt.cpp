@@ -7,11 +7,13 @@
 #include "dialect/Transforms/Passes.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<attn::AttnDialect, mlir::func::FuncDialect>();
   attn::registerAttnPasses();
   attn::registerAttnPipelines();
+  mlir::registerCanonicalizerPass(); // shows the folds
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "attnc-opt: the passes of attnc\n", registry));
 }

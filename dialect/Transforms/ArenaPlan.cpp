@@ -1,7 +1,8 @@
 //===- ArenaPlan.cpp - offsets in one block of memory --------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Greedy by size within each product of sizes (Pisarchyk and Lee 2020, section 5.2); the products' areas follow one another.
+// Greedy by size within each product of sizes (Pisarchyk and Lee 2020, section 5.2); the products' areas
+// follow one another.
 
 #include "dialect/Transforms/ArenaPlan.h"
 
@@ -28,9 +29,11 @@ unsigned ArenaPlan::add(SizeAttr bytes, unsigned begin, unsigned end) {
   return values.size() - 1;
 }
 
-/// Gives each of `group` the lowest start that no value alive at the same moment has; larger ones choose first.
+/// Gives each of `group` the lowest start that no value alive at the same moment has; larger ones choose
+/// first.
 int64_t ArenaPlan::placeTogether(MutableArrayRef<Lifetime *> group) {
-  llvm::stable_sort(group, [](Lifetime *a, Lifetime *b) { return a->bytes.coefficient > b->bytes.coefficient; });
+  llvm::stable_sort(group,
+                    [](Lifetime *a, Lifetime *b) { return a->bytes.coefficient > b->bytes.coefficient; });
   int64_t extent = 0;
   for (auto [number, value] : llvm::enumerate(group)) {
     SmallVector<Lifetime *> neighbours;

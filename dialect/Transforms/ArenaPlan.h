@@ -1,8 +1,8 @@
 //===- ArenaPlan.h - offsets in one block of memory ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that do not live at the same moment share memory. Sizes are products like `2048 * batch * source`, unknown when
-// compiling: only values with the same product are compared, by their coefficients.
+// Values that do not live at the same moment share memory. Sizes are products like `2048 * batch * source`,
+// unknown when compiling: only values with the same product are compared, by their coefficients.
 
 #ifndef ATTNC_DIALECT_TRANSFORMS_ARENAPLAN_H
 #define ATTNC_DIALECT_TRANSFORMS_ARENAPLAN_H

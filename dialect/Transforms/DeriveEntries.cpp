@@ -1,7 +1,8 @@
 //===- DeriveEntries.cpp - encode and decode to the entries of a bundle ------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// `decode` runs over many positions; from it come the step over one new position, scoring, and attention weights.
+// `decode` runs over many positions; from it come the step over one new position, scoring, and attention
+// weights.
 
 #include "dialect/Transforms/Passes.h"
 #include "dialect/Transforms/SourceValues.h"
@@ -31,7 +32,8 @@ void eraseDeadOperations(Block &block) {
 }
 
 LogicalResult checkSignature(func::FuncOp func, unsigned arguments) {
-  if (func.getNumArguments() != arguments || func.getNumResults() != 1 || !llvm::hasSingleElement(func.getBody()))
+  if (func.getNumArguments() != arguments || func.getNumResults() != 1 ||
+      !llvm::hasSingleElement(func.getBody()))
     return func.emitOpError() << "needs " << arguments << " arguments, one result and one block, but has "
                               << func.getNumArguments() << ", " << func.getNumResults() << " and "
                               << func.getBody().getBlocks().size();
@@ -104,7 +106,8 @@ private:
 
 func::FuncOp EntryBuilder::begin(StringRef name, ArrayRef<Named> arguments) {
   builder.setInsertionPoint(decode);
-  SmallVector<Type> types = llvm::map_to_vector(arguments, [](const Named &argument) { return argument.type; });
+  SmallVector<Type> types =
+      llvm::map_to_vector(arguments, [](const Named &argument) { return argument.type; });
   auto func = func::FuncOp::create(builder, decode.getLoc(), name, builder.getFunctionType(types, {}));
   symbols.insert(func);
   for (auto [number, argument] : llvm::enumerate(arguments))
@@ -135,7 +138,8 @@ LogicalResult EntryBuilder::buildStep(StringRef name, bool isTopK) {
     if (llvm::any_of(op.getResults(), [&](Value result) { return values.isFromSource(result); }))
       continue;
     auto queryAxis = dyn_cast<QueryAxisInterface>(op);
-    bool isAlongQueries = llvm::any_of(op.getResults(), [&](Value result) { return values.dependsOnTarget(result); });
+    bool isAlongQueries =
+        llvm::any_of(op.getResults(), [&](Value result) { return values.dependsOnTarget(result); });
     if (!queryAxis || !isAlongQueries)
       step.buildRowByRow(op);
     else if (failed(queryAxis.buildStep(step)))
@@ -165,9 +169,9 @@ void EntryBuilder::buildPositions(EntrySource &source, IRMapping &mapping) {
 
 void EntryBuilder::buildScore() {
   Type targetIds = decode.getArgument(0).getType();
-  func::FuncOp func = begin("score", {{"target_ids", targetIds},
-                                      {"labels", targetIds},
-                                      {"source_lengths", values.getLengths().getType()}});
+  func::FuncOp func = begin(
+      "score",
+      {{"target_ids", targetIds}, {"labels", targetIds}, {"source_lengths", values.getLengths().getType()}});
   EntrySource source(values, func.getArgument(2));
   IRMapping mapping;
   mapping.map(decode.getArgument(0), func.getArgument(0));
@@ -182,7 +186,8 @@ SoftmaxOp EntryBuilder::findLastCrossAttention() {
   SoftmaxOp last;
   decode.walk([&](SoftmaxOp softmax) {
     Value scores = softmax.getScores();
-    while (scores.getDefiningOp() && !scores.getDefiningOp<MatmulOp>() && scores.getDefiningOp()->getNumOperands() > 0)
+    while (scores.getDefiningOp() && !scores.getDefiningOp<MatmulOp>() &&
+           scores.getDefiningOp()->getNumOperands() > 0)
       scores = scores.getDefiningOp()->getOperand(0);
     auto matmul = scores.getDefiningOp<MatmulOp>();
     if (matmul && values.isFromSource(matmul.getRhs()))
@@ -233,7 +238,8 @@ struct DeriveEntries : impl::DeriveEntriesBase<DeriveEntries> {
     values.moveToEncoder(encode, symbols);
     eraseDeadOperations(encode.getBody().front());
     EntryBuilder entries(decode, values, symbols);
-    if (failed(entries.buildStep("step", /*isTopK=*/true)) || failed(entries.buildStep("probabilities", /*isTopK=*/false)))
+    if (failed(entries.buildStep("step", /*isTopK=*/true)) ||
+        failed(entries.buildStep("probabilities", /*isTopK=*/false)))
       return failure();
     entries.buildScore();
     entries.buildAttend();

@@ -55,7 +55,8 @@ Value EntryPlan::findAppendedCache(CallOp call) {
 PlaceAttr EntryPlan::makePlace(Memory memory, SizeAttr offset, Value value) {
   bool isMerged = llvm::any_of(value.getUsers(), [](Operation *user) { return isa<MergeHeadsOp>(user); });
   int64_t mergedOrder[] = {0, 2, 1, 3};
-  return PlaceAttr::get(func.getContext(), memory, offset, isMerged ? ArrayRef<int64_t>(mergedOrder) : ArrayRef<int64_t>());
+  return PlaceAttr::get(func.getContext(), memory, offset,
+                        isMerged ? ArrayRef<int64_t>(mergedOrder) : ArrayRef<int64_t>());
 }
 
 void EntryPlan::placeResults() {
@@ -111,7 +112,8 @@ LogicalResult EntryPlan::planCall(CallOp call, unsigned at) {
     Planned &plan = planned[result];
     if (plan.place)
       continue;
-    FailureOr<unsigned> number = addToArena(call, bytesOf(tensorOf(result)), at, std::max(at, findLastUse(result)));
+    FailureOr<unsigned> number =
+        addToArena(call, bytesOf(tensorOf(result)), at, std::max(at, findLastUse(result)));
     if (failed(number))
       return failure();
     plan.number = *number;
@@ -133,7 +135,8 @@ void EntryPlan::annotate(CallOp call) {
   SmallVector<Attribute> places, scratchPlaces;
   for (Value result : call.getResults()) {
     const Planned &plan = planned[result];
-    places.push_back(plan.place ? plan.place : makePlace(Memory::arena, arena.getOffset(plan.number), result));
+    places.push_back(plan.place ? plan.place
+                                : makePlace(Memory::arena, arena.getOffset(plan.number), result));
   }
   for (unsigned number : scratch[call])
     scratchPlaces.push_back(PlaceAttr::get(func.getContext(), Memory::arena, arena.getOffset(number), {}));

@@ -12,7 +12,8 @@ namespace attn {
 
 class EntryPlan {
 public:
-  EntryPlan(mlir::func::FuncOp func, mlir::SymbolTable &symbols) : func(func), symbols(symbols), arena(func.getContext()) {}
+  EntryPlan(mlir::func::FuncOp func, mlir::SymbolTable &symbols)
+      : func(func), symbols(symbols), arena(func.getContext()) {}
 
   /// Annotates the calls with places. States have their offsets already.
   mlir::LogicalResult run();

@@ -19,7 +19,8 @@ bool actsOnScores(Operation *op) {
   return isa_and_nonnull<ScaleOp, CausalMaskOp, PaddingMaskOp, ActivationOp, AddOp, MulOp>(op);
 }
 
-/// Takes the operations from the softmax's scores up to the matmul. Gives the reason where there is no such chain.
+/// Takes the operations from the softmax's scores up to the matmul. Gives the reason where there is no such
+/// chain.
 FailureOr<MatmulOp> collectScores(SoftmaxOp softmax, Group &group, StringRef &reason) {
   Value scores = softmax.getScores();
   while (true) {
@@ -37,7 +38,8 @@ FailureOr<MatmulOp> collectScores(SoftmaxOp softmax, Group &group, StringRef &re
     if (matmul)
       return matmul;
     // A bias may stand on either side of an add: the scores come from the side that something computes.
-    bool isSwapped = isa<AddOp, MulOp>(op) && !op->getOperand(0).getDefiningOp<MatmulOp>() && !actsOnScores(op->getOperand(0).getDefiningOp());
+    bool isSwapped = isa<AddOp, MulOp>(op) && !op->getOperand(0).getDefiningOp<MatmulOp>() &&
+                     !actsOnScores(op->getOperand(0).getDefiningOp());
     scores = op->getOperand(isSwapped ? 1 : 0);
   }
 }
@@ -66,13 +68,15 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
     FailureOr<MatmulOp> scores = collectScores(softmax, group, reason);
     Operation *reader = onlyReader(softmax.getWeights());
     if (succeeded(scores) && !reader)
-      reason = softmax.getWeights().use_empty() ? "the weights have no reader" : "the weights have a second reader";
+      reason = softmax.getWeights().use_empty() ? "the weights have no reader"
+                                                : "the weights have a second reader";
     if (failed(scores) || !reader)
       return explainUnfused(softmax, reason);
 
     group.members.push_back(softmax);
     auto context = dyn_cast<MatmulOp>(reader);
-    if ((context && context.getLhs() == softmax.getWeights() && !context.getTransposed()) || isa<MeanHeadsOp>(reader))
+    if ((context && context.getLhs() == softmax.getWeights() && !context.getTransposed()) ||
+        isa<MeanHeadsOp>(reader))
       group.members.push_back(reader);
     for (Operation *member : SmallVector<Operation *>(group.members))
       for (Value operand : member->getOperands())

@@ -19,11 +19,17 @@ namespace {
 
 /// Operations that stay as they are: they do no work that a kernel could do.
 bool isLeftAlone(Operation *op) {
-  return isView(op) || isa<FusedOp, GetWeightOp, ReadStateOp, WriteStateOp>(op) || op->hasTrait<OpTrait::IsTerminator>();
+  return isView(op) || isa<FusedOp, GetWeightOp, ReadStateOp, WriteStateOp>(op) ||
+         op->hasTrait<OpTrait::IsTerminator>();
 }
 
 struct FuseRemaining : impl::FuseRemainingBase<FuseRemaining> {
   void runOnOperation() override {
+    if (!llvm::hasSingleElement(getOperation().getBody())) {
+      getOperation().emitOpError() << "needs one block, but has "
+                                   << getOperation().getBody().getBlocks().size();
+      return signalPassFailure();
+    }
     Block &block = getOperation().getBody().front();
     while (true) {
       auto next = llvm::find_if(block, [](Operation &op) { return !isLeftAlone(&op); });

@@ -7,11 +7,15 @@
 
 #include "llvm/ADT/SetVector.h"
 
+#include <functional>
+
 using namespace mlir;
 
 namespace attn {
 
-bool isPointwise(Operation *op) { return isa_and_nonnull<AddOp, MulOp, ActivationOp, ScaleOp, IncrementOp>(op); }
+bool isPointwise(Operation *op) {
+  return isa_and_nonnull<AddOp, MulOp, ActivationOp, ScaleOp, IncrementOp>(op);
+}
 
 bool isNorm(Operation *op) { return isa_and_nonnull<LayerNormOp, RmsNormOp>(op); }
 
@@ -47,9 +51,8 @@ static SmallVector<Value> findResults(const Group &group) {
   SmallVector<Value> results;
   for (Operation *member : group.members)
     for (Value result : member->getResults()) {
-      bool isReadOutside = llvm::any_of(result.getUsers(), [&](Operation *user) {
-        return !llvm::is_contained(group.members, user);
-      });
+      bool isReadOutside = llvm::any_of(
+          result.getUsers(), [&](Operation *user) { return !llvm::is_contained(group.members, user); });
       bool isKept = isReadOutside && !group.selectors.contains(member);
       if (isKept || group.alwaysYielded.contains(result.getAsOpaquePointer()) || member->getNumResults() > 1)
         results.push_back(result);
@@ -71,27 +74,48 @@ static SizeAttr findBytesSaved(const Group &group, ArrayRef<Value> results) {
 
 static void explainFused(const Group &group, StringRef what, ArrayRef<Value> results) {
   InFlightDiagnostic remark = group.members.front()->emitRemark() << "fused: " << what << " of ";
-  llvm::interleaveComma(group.members, remark, [&](Operation *op) { remark << op->getName().stripDialect(); });
+  llvm::interleaveComma(group.members, remark,
+                        [&](Operation *op) { remark << op->getName().stripDialect(); });
   if (SizeAttr saved = findBytesSaved(group, results); saved && !saved.getTerms().empty())
     remark << "; " << saved.str() << " bytes less to write";
 }
 
+/// Orders the members by what they read: each comes right after its operands, left before right. Unlike the order of the
+/// block this does not depend on what stands around the group, so equal work gives equal regions.
+static void orderByOperands(Group &group) {
+  llvm::SetVector<Operation *> ordered;
+  std::function<void(Operation *)> visit = [&](Operation *op) {
+    if (!llvm::is_contained(group.members, op) || ordered.contains(op))
+      return;
+    for (Value operand : op->getOperands())
+      visit(operand.getDefiningOp());
+    ordered.insert(op);
+  };
+  for (Operation *member : llvm::reverse(SmallVector<Operation *>(group.members)))
+    visit(member);
+  group.members.assign(ordered.begin(), ordered.end());
+}
+
 FusedOp fuse(Group group, StringRef what) {
   llvm::sort(group.members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  OpBuilder builder(group.members.back());
+  orderByOperands(group);
   SmallVector<Value> inputs = findInputs(group).takeVector(), results = findResults(group);
   if (group.members.size() > 1)
     explainFused(group, what, results);
 
-  SmallVector<Location> locations = llvm::map_to_vector(group.members, [](Operation *op) { return op->getLoc(); });
-  OpBuilder builder(group.members.back());
-  auto fused = FusedOp::create(builder, builder.getFusedLoc(locations), TypeRange(ValueRange(results)), inputs);
+  SmallVector<Location> locations =
+      llvm::map_to_vector(group.members, [](Operation *op) { return op->getLoc(); });
+  auto fused =
+      FusedOp::create(builder, builder.getFusedLoc(locations), TypeRange(ValueRange(results)), inputs);
   Block *body = builder.createBlock(&fused.getBody());
   IRMapping mapping;
   for (Value input : inputs)
     mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
   for (Operation *member : group.members)
     builder.clone(*member, mapping);
-  YieldOp::create(builder, fused.getLoc(), llvm::map_to_vector(results, [&](Value result) { return mapping.lookup(result); }));
+  YieldOp::create(builder, fused.getLoc(),
+                  llvm::map_to_vector(results, [&](Value result) { return mapping.lookup(result); }));
 
   for (auto [result, replacement] : llvm::zip(results, fused.getResults()))
     result.replaceAllUsesWith(replacement);

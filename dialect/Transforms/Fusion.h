@@ -10,7 +10,8 @@
 
 namespace attn {
 
-/// Operations that become one region, in the order of the block; the last one's place becomes the region's place.
+/// Operations that become one region, in the order of the block; the last one's place becomes the region's
+/// place.
 struct Group {
   llvm::SmallVector<mlir::Operation *> members;
   /// Members whose results stay inside even if others read them: those read their own copy.
@@ -26,9 +27,10 @@ bool isNorm(mlir::Operation *op);
 /// The only operation that reads `value`, or null.
 mlir::Operation *onlyReader(mlir::Value value);
 
-/// The operation of `group`'s block that may follow as its next member: it reads `value`, and moving the group down to it
-/// moves no result past a reader. Null where `accepts` takes none.
-mlir::Operation *findNext(const Group &group, mlir::Value value, llvm::function_ref<bool(mlir::Operation *)> accepts);
+/// The operation of `group`'s block that may follow as its next member: it reads `value`, and moving the
+/// group down to it moves no result past a reader. Null where `accepts` takes none.
+mlir::Operation *findNext(const Group &group, mlir::Value value,
+                          llvm::function_ref<bool(mlir::Operation *)> accepts);
 
 /// Replaces the group by an `attn.fused` and tells so in a remark. Sorts the members first.
 FusedOp fuse(Group group, llvm::StringRef what);

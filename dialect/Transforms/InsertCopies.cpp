@@ -1,8 +1,8 @@
 //===- InsertCopies.cpp - copies where a value cannot be in place --------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A result of an entry and the content of a state are dense and written once, by one kernel. What is a view of something
-// else, or has two such places, is copied.
+// A result of an entry and the content of a state are dense and written once, by one kernel. What is a view
+// of something else, or has two such places, is copied.
 
 #include "dialect/Transforms/Fusion.h"
 #include "dialect/Transforms/Passes.h"
@@ -22,17 +22,28 @@ struct InsertCopies : impl::InsertCopiesBase<InsertCopies> {
   void runOnOperation() override {
     taken.clear();
     denseOnly.clear();
+    if (getOperation().isExternal())
+      return;
     Block &body = getOperation().getBody().front();
-    for (auto write : llvm::make_early_inc_range(body.getOps<WriteStateOp>()))
-      placeInState(write);
-    for (OpOperand &operand : body.getTerminator()->getOpOperands())
-      if (!takePlace(operand.get()))
-        copyInto(operand);
+    // Merged heads come last: what else a kernel's result must be decides whether they need a copy.
+    placeValues(body, /*areMerged=*/false);
     for (auto merge : llvm::make_early_inc_range(body.getOps<MergeHeadsOp>())) {
       auto fused = merge.getInput().getDefiningOp<FusedOp>();
       if (!fused || isAppend(fused) || denseOnly.contains(merge.getInput()))
         copyInto(merge->getOpOperand(0));
     }
+    placeValues(body, /*areMerged=*/true);
+  }
+
+  /// Places what is written to states and returned; those values that are merged heads, or the others.
+  void placeValues(Block &body, bool areMerged) {
+    auto isNow = [&](Value value) { return bool(value.getDefiningOp<MergeHeadsOp>()) == areMerged; };
+    for (auto write : llvm::make_early_inc_range(body.getOps<WriteStateOp>()))
+      if (isNow(write.getValue()))
+        placeInState(write);
+    for (OpOperand &operand : body.getTerminator()->getOpOperands())
+      if (isNow(operand.get()) && !takePlace(operand.get()))
+        copyInto(operand);
   }
 
   void placeInState(WriteStateOp write) {
@@ -46,8 +57,8 @@ struct InsertCopies : impl::InsertCopiesBase<InsertCopies> {
       copyInto(write->getOpOperand(0));
   }
 
-  /// True where the kernel that computes `value` can write it to where it must be, and no other value claimed that kernel's
-  /// result. Merged heads are written in the order in which they are merged.
+  /// True where the kernel that computes `value` can write it to where it must be, and no other value claimed
+  /// that kernel's result. Merged heads are written in the order in which they are merged.
   bool takePlace(Value value) {
     auto merge = value.getDefiningOp<MergeHeadsOp>();
     Value written = merge ? merge.getInput() : value;
@@ -66,8 +77,7 @@ struct InsertCopies : impl::InsertCopiesBase<InsertCopies> {
     Block *body = builder.createBlock(&copy.getBody());
     YieldOp::create(builder, value.getLoc(), body->addArgument(value.getType(), value.getLoc()));
     operand.set(copy.getResult(0));
-    taken.insert(copy.getResult(0));
-    explainUnfused(operand.getOwner(), "its operand must be copied");
+    operand.getOwner()->emitRemark() << "copied: the value is a view or an argument, or has two places to be";
     ++numCopies;
   }
 

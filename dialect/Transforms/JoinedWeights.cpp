@@ -80,7 +80,8 @@ LinearOp JoinedWeights::join(ArrayRef<LinearOp> linears) {
   Location loc = builder.getFusedLoc(locations);
   WeightOp weight = joinSymbols(weights, rows), bias = joinSymbols(biases, rows);
   Value weightValue = GetWeightOp::create(builder, loc, weight.getType(), weight.getSymName());
-  Value biasValue = bias ? GetWeightOp::create(builder, loc, bias.getType(), bias.getSymName()).getResult() : Value();
+  Value biasValue =
+      bias ? GetWeightOp::create(builder, loc, bias.getType(), bias.getSymName()).getResult() : Value();
   LinearOp first = linears.front();
   return LinearOp::create(builder, loc, first.getInput(), weightValue, biasValue);
 }

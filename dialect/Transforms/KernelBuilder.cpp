@@ -20,7 +20,8 @@ static bool isParameter(OpOperand &operand) {
 }
 
 static bool actsOnRows(Operation &op) {
-  return isa<LinearOp, ActivationOp, AddOp, MulOp, ScaleOp, LayerNormOp, RmsNormOp, LogSoftmaxOp, PickOp, TopKOp>(op);
+  return isa<LinearOp, ActivationOp, AddOp, MulOp, ScaleOp, LayerNormOp, RmsNormOp, LogSoftmaxOp, PickOp,
+             TopKOp>(op);
 }
 
 KernelBuilder::KernelBuilder(FusedOp fused) : fused(fused), values(fused.getInputs()) {
@@ -43,7 +44,8 @@ KernelBuilder::KernelBuilder(FusedOp fused) : fused(fused), values(fused.getInpu
 void KernelBuilder::checkRows() {
   for (Operation &op : fused.getBody().front())
     for (OpOperand &operand : op.getOpOperands()) {
-      int64_t rank = tensorOf(operand.get()).getRank() + (tensorOf(operand.get()).getElementType().isInteger() ? 1 : 0);
+      int64_t rank =
+          tensorOf(operand.get()).getRank() + (tensorOf(operand.get()).getElementType().isInteger() ? 1 : 0);
       isRowByRow &= isParameter(operand) || rank == 2 || rank == 3;
     }
 }
@@ -74,9 +76,10 @@ bool KernelBuilder::isCollapsed(const KernelInput &input) const {
   return (input.role == Role::Rows && rank == 3) || (input.role == Role::RowIds && rank == 2);
 }
 
-/// Axes over which a kernel loops may have any extent, so that one kernel serves all of them. Only a query axis of one
-/// stays, for a step is work of another kind.
-static RankedTensorType withNames(RankedTensorType type, ArrayRef<StringRef> names, ArrayRef<bool> isAnyExtent) {
+/// Axes over which a kernel loops may have any extent, so that one kernel serves all of them. Only a query
+/// axis of one stays, for a step is work of another kind.
+static RankedTensorType withNames(RankedTensorType type, ArrayRef<StringRef> names,
+                                  ArrayRef<bool> isAnyExtent) {
   SmallVector<int64_t> shape(type.getShape());
   SmallVector<StringRef> allNames(names);
   StringRef first = axisNames(type).front();
@@ -109,7 +112,8 @@ RankedTensorType KernelBuilder::typeOf(const KernelInput &input) const {
   case Role::Positions: {
     StringRef names[] = {"batch", "query", "width"};
     bool isAnyExtent[] = {true, true, false};
-    return withNames(type, ArrayRef(names).take_front(type.getRank()), ArrayRef(isAnyExtent).take_front(type.getRank()));
+    return withNames(type, ArrayRef(names).take_front(type.getRank()),
+                     ArrayRef(isAnyExtent).take_front(type.getRank()));
   }
   }
   llvm_unreachable("all roles are above");

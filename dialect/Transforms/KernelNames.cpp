@@ -11,12 +11,15 @@ using namespace mlir;
 
 namespace attn {
 
-static std::string dimension(int64_t extent) { return ShapedType::isDynamic(extent) ? "any" : std::to_string(extent); }
+static std::string dimension(int64_t extent) {
+  return ShapedType::isDynamic(extent) ? "any" : std::to_string(extent);
+}
 
 /// Heads and width of a head: `8x64`.
 static std::string headsOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
-  return type.getRank() == 4 ? dimension(type.getDimSize(1)) + "x" + dimension(type.getDimSize(3)) : std::string();
+  return type.getRank() == 4 ? dimension(type.getDimSize(1)) + "x" + dimension(type.getDimSize(3))
+                             : std::string();
 }
 
 static std::string suffixOf(Operation &op) {

@@ -1,7 +1,8 @@
 //===- MergeProjections.cpp - linears of one input to one linear --------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queries, keys and values of one input come from one matmul; keys and values of one source stay in one state.
+// Queries, keys and values of one input come from one matmul; keys and values of one source stay in one
+// state.
 
 #include "dialect/Transforms/Fusion.h"
 #include "dialect/Transforms/JoinedWeights.h"
@@ -18,14 +19,17 @@ namespace attn {
 
 namespace {
 
-/// Heads look at their projection through views, so they can as well look at a slice. Anything else would be an epilogue,
-/// which a merged linear cannot have.
+/// Heads look at their projection through views, so they can as well look at a slice. Anything else would be
+/// an epilogue, which a merged linear cannot have.
 bool isReadByHeadsOnly(LinearOp linear) {
-  return !linear->use_empty() && llvm::all_of(linear->getUsers(), [](Operation *user) { return isa<SplitHeadsOp>(user); });
+  return !linear->use_empty() &&
+         llvm::all_of(linear->getUsers(), [](Operation *user) { return isa<SplitHeadsOp>(user); });
 }
 
 /// The state that a linear's result is written to, if nothing else reads it.
-WriteStateOp findOnlyWrite(LinearOp linear) { return dyn_cast_or_null<WriteStateOp>(onlyReader(linear.getResult())); }
+WriteStateOp findOnlyWrite(LinearOp linear) {
+  return dyn_cast_or_null<WriteStateOp>(onlyReader(linear.getResult()));
+}
 
 /// The state that the right side of a matmul is a view of, or null.
 StringAttr findState(Value value) {
@@ -44,10 +48,12 @@ llvm::MapVector<StringAttr, StringAttr> findPairs(ModuleOp module) {
   llvm::MapVector<StringAttr, StringAttr> pairs;
   module.walk([&](MatmulOp context) {
     Value scores = context.getLhs();
-    while (scores.getDefiningOp() && !scores.getDefiningOp<MatmulOp>() && scores.getDefiningOp()->getNumOperands() > 0)
+    while (scores.getDefiningOp() && !scores.getDefiningOp<MatmulOp>() &&
+           scores.getDefiningOp()->getNumOperands() > 0)
       scores = scores.getDefiningOp()->getOperand(0);
     auto keys = scores.getDefiningOp<MatmulOp>();
-    StringAttr values = findState(context.getRhs()), keysState = keys ? findState(keys.getRhs()) : StringAttr();
+    StringAttr values = findState(context.getRhs()),
+               keysState = keys ? findState(keys.getRhs()) : StringAttr();
     if (values && keysState && values != keysState)
       pairs.insert({keysState, values});
   });
@@ -93,12 +99,14 @@ struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
     SmallVector<WriteStateOp> writes = findWrites(keys, values);
     if (writes.size() != 2)
       return;
-    SmallVector<LinearOp> linears{writes[0].getValue().getDefiningOp<LinearOp>(), writes[1].getValue().getDefiningOp<LinearOp>()};
+    SmallVector<LinearOp> linears{writes[0].getValue().getDefiningOp<LinearOp>(),
+                                  writes[1].getValue().getDefiningOp<LinearOp>()};
     if (linears[0].getInput() != linears[1].getInput() || !weights.canJoin(linears))
       return;
     LinearOp merged = weights.join(linears);
     OpBuilder builder(keys);
-    auto joined = StateOp::create(builder, keys.getLoc(), (keys.getSymName() + "_and_values").str(), merged.getType(), SizeAttr());
+    auto joined = StateOp::create(builder, keys.getLoc(), (keys.getSymName() + "_and_values").str(),
+                                  merged.getType(), SizeAttr());
     symbols.insert(joined);
     builder.setInsertionPointAfter(merged);
     WriteStateOp::create(builder, merged.getLoc(), merged, joined.getSymName());
@@ -115,7 +123,8 @@ struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
     ++numStatesMerged;
   }
 
-  /// The writes of linears to `keys` and to `values`, in this order, if each is written once and by a linear of its own.
+  /// The writes of linears to `keys` and to `values`, in this order, if each is written once and by a linear
+  /// of its own.
   SmallVector<WriteStateOp> findWrites(StateOp keys, StateOp values) {
     SmallVector<WriteStateOp> found;
     for (StateOp state : {keys, values}) {

@@ -1,7 +1,8 @@
 //===- OutlineKernels.cpp - fused regions to kernels and calls -----------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A region becomes an `attn.kernel` and a call; regions that are equal but for their callers' sizes share one.
+// A region becomes an `attn.kernel` and a call; regions that are equal but for their callers' sizes share
+// one.
 
 #include "dialect/Transforms/KernelBuilder.h"
 #include "dialect/Transforms/KernelNames.h"
@@ -27,13 +28,15 @@ ArrayAttr findScratch(KernelOp kernel) {
     return {};
   LinearOp linear = *body.getOps<LinearOp>().begin();
   int64_t panels = llvm::divideCeil(cast<RankedTensorType>(linear.getType()).getShape().back(), panelColumns);
-  Type type = namedTensor(kernel.getContext(), {ShapedType::kDynamic, panels}, {"row", "panel"}, linear.getType().getElementType());
+  Type type = namedTensor(kernel.getContext(), {ShapedType::kDynamic, panels}, {"row", "panel"},
+                          linear.getType().getElementType());
   return Builder(kernel.getContext()).getTypeArrayAttr({type, type});
 }
 
 bool areEqual(KernelOp a, KernelOp b) {
   return a.getScratchAttr() == b.getScratchAttr() &&
-         OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
+         OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
+                                                    OperationEquivalence::IgnoreLocations);
 }
 
 /// All kernels of a module.
@@ -95,6 +98,8 @@ struct OutlineKernels : impl::OutlineKernelsBase<OutlineKernels> {
     SymbolTable symbols(getOperation());
     KernelTable kernels(getOperation(), symbols);
     for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (func.isExternal())
+        continue;
       RowViews rows;
       for (auto fused : llvm::make_early_inc_range(func.getOps<FusedOp>()))
         outline(fused, kernels, rows);
@@ -118,7 +123,8 @@ struct OutlineKernels : impl::OutlineKernelsBase<OutlineKernels> {
       auto type = cast<RankedTensorType>(result.getType());
       types.push_back(isCollapsed(inside, type) ? collapsedType(type) : type);
     }
-    auto call = CallOp::create(builder, fused.getLoc(), types, kernel.getSymName(), inputs, ArrayAttr(), ArrayAttr());
+    auto call =
+        CallOp::create(builder, fused.getLoc(), types, kernel.getSymName(), inputs, ArrayAttr(), ArrayAttr());
     for (auto [result, called] : llvm::zip(fused.getResults(), call.getResults())) {
       Value whole = called;
       if (called.getType() != result.getType())

@@ -22,7 +22,8 @@ GetWeightOp findWeight(Value value) {
 }
 
 RankedTensorType inPanels(RankedTensorType type) {
-  return RankedTensorType::get(type.getShape(), type.getElementType(), PanelsAttr::get(type.getContext(), panelColumns));
+  return RankedTensorType::get(type.getShape(), type.getElementType(),
+                               PanelsAttr::get(type.getContext(), panelColumns));
 }
 
 struct PackMatrices : impl::PackMatricesBase<PackMatrices> {

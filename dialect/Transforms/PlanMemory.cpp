@@ -19,7 +19,8 @@ namespace attn {
 
 namespace {
 
-/// Bytes of a weight in the weight file: full panels, vectors in multiples of 32 floats, all in multiples of 64 bytes.
+/// Bytes of a weight in the weight file: full panels, vectors in multiples of 32 floats, all in multiples of
+/// 64 bytes.
 int64_t fileBytes(RankedTensorType type) {
   int64_t elementBytes = type.getElementTypeBitWidth() / 8;
   int64_t elements = type.getNumElements();
@@ -47,14 +48,16 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
     placeWeights();
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       EntryPlan plan(func, symbols);
-      if (failed(checkArguments(func)) || failed(plan.run()))
+      if (failed(checkFunction(func)) || failed(plan.run()))
         return signalPassFailure();
       numPlaced += plan.getPlacedCount();
     }
     nameSizes();
   }
 
-  LogicalResult checkArguments(func::FuncOp func) {
+  LogicalResult checkFunction(func::FuncOp func) {
+    if (!llvm::hasSingleElement(func.getBody()))
+      return func.emitOpError() << "needs one block, but has " << func.getBody().getBlocks().size();
     for (Type type : func.getArgumentTypes())
       if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !bytesOf(tensor))
         return func.emitOpError() << "has an argument of type " << type << ": each dynamic axis needs a name";
@@ -85,7 +88,9 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
       collectSizes(state.getType(), sizes);
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       llvm::for_each(func.getArgumentTypes(), [&](Type type) { collectSizes(type, sizes); });
-      func.walk([&](Operation *op) { llvm::for_each(op->getResultTypes(), [&](Type type) { collectSizes(type, sizes); }); });
+      func.walk([&](Operation *op) {
+        llvm::for_each(op->getResultTypes(), [&](Type type) { collectSizes(type, sizes); });
+      });
     }
     getOperation().walk([&](LookupOp) { sizes.insert("history"); });
     SmallVector<StringRef> names(sizes.begin(), sizes.end());

@@ -51,7 +51,8 @@ std::string SourceValues::nameOf(Value root) {
   StringRef stem = "source";
   for (auto [known, view] : roots)
     for (OpOperand &use : view.getUses())
-      if (auto matmul = dyn_cast<MatmulOp>(use.getOwner()); matmul && known == root && use.getOperandNumber() == 1)
+      if (auto matmul = dyn_cast<MatmulOp>(use.getOwner());
+          matmul && known == root && use.getOperandNumber() == 1)
         stem = matmul.getTransposed() ? "cross_keys" : "cross_values";
   return (stem + "_" + Twine(nameCount[stem]++)).str();
 }
@@ -64,7 +65,8 @@ void SourceValues::moveToEncoder(func::FuncOp encode, SymbolTable &symbols) {
   mapping.map(getLengths(), encode.getArgument(1));
   for (auto [root, view] : roots) {
     OpBuilder atModule(encode);
-    auto state = StateOp::create(atModule, root.getLoc(), nameOf(root), cast<RankedTensorType>(root.getType()), SizeAttr());
+    auto state = StateOp::create(atModule, root.getLoc(), nameOf(root),
+                                 cast<RankedTensorType>(root.getType()), SizeAttr());
     symbols.insert(state);
     states[root] = state;
     Value value = computeInEncoder(root, builder, mapping);

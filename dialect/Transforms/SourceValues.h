@@ -17,7 +17,8 @@ public:
   bool dependsOnTarget(mlir::Value value) const { return target.contains(value); }
   bool isFromSource(mlir::Value value) const { return source.contains(value) && !target.contains(value); }
 
-  /// Computes in `encode` what the rest of `decode` needs, and writes it to states. `memory` is what `encode` returned.
+  /// Computes in `encode` what the rest of `decode` needs, and writes it to states. `memory` is what `encode`
+  /// returned.
   void moveToEncoder(mlir::func::FuncOp encode, mlir::SymbolTable &symbols);
 
   StateOp getState(mlir::Value root) const { return states.lookup(root); }
@@ -39,7 +40,9 @@ private:
 /// Reads source values in one entry.
 class EntrySource : public SourceReader {
 public:
-  EntrySource(const SourceValues &values, mlir::Value lengths) : values(values) { mapping.map(values.getLengths(), lengths); }
+  EntrySource(const SourceValues &values, mlir::Value lengths) : values(values) {
+    mapping.map(values.getLengths(), lengths);
+  }
   bool isFromSource(mlir::Value decoded) const override { return values.isFromSource(decoded); }
   mlir::Value read(mlir::OpBuilder &builder, mlir::Value decoded) override;
 

@@ -71,8 +71,12 @@ std::vector<std::string> readLines(std::string_view content) {
 }
 
 std::vector<std::string> readList(const std::string &path, const std::string &content) {
-  if (!path.ends_with(".json"))
+  if (!path.ends_with(".json")) {
+    for (const std::string_view part : splitCharacters(content))
+      check(part.size() > 1 || static_cast<unsigned char>(part[0]) < 0x80, ATTNRT_BAD_BUNDLE, path,
+            ": is not UTF-8");
     return readLines(content);
+  }
   const nlohmann::json parsed = parseJson(content, path);
   std::vector<std::string> tokens;
   for (const JsonReader &token : JsonReader(parsed, path).elements())

@@ -8,21 +8,6 @@
 
 namespace attnrt {
 
-KernelContext::KernelContext(Executor &executor)
-    : attnrt_kernel_context{runLoop, keepError}, executor(executor) {}
-
-int KernelContext::runLoop(attnrt_kernel_context *context, attnrt_task task, int begin, int count,
-                           uint8_t *closure) {
-  return static_cast<KernelContext *>(context)->executor.run({context, task, begin, count, closure});
-}
-
-void KernelContext::keepError(attnrt_kernel_context *context, const char *text) {
-  auto &self = *static_cast<KernelContext *>(context);
-  const std::lock_guard lock(self.mutex);
-  if (self.message.empty())
-    self.message = text;
-}
-
 Session::Guard::Guard(Session &session) : session(session) {
   check(!session.isBusy.exchange(true), ATTNRT_BUSY, "the session serves another call; open one per thread");
 }
@@ -103,18 +88,12 @@ void Session::call(const char *entry, uint32_t use, std::vector<void *> tensors)
   const int64_t needed = owner->arenaBytes(index, sizes);
   check(static_cast<uint64_t>(needed) <= arena.size(), ATTNRT_INTERNAL, "entry '", entry, "' needs ", needed,
         " bytes of arena, but the session has ", arena.size());
-  context.clear();
   attnrt_invocation invocation{};
-  invocation.context = &context;
   invocation.tensors = tensors.data();
   invocation.sizes = sizes.data();
   invocation.arena = arena.data();
   invocation.state = state.data();
-  invocation.weights = owner->weights().data();
-  invocation.kernels = owner->kernels();
-  const int32_t code = owner->entry(index).run(&invocation);
-  check(code == 0, ATTNRT_KERNEL_FAILED, "entry '", entry, "' failed with code ", code,
-        context.firstError().empty() ? "" : ": ", context.firstError());
+  context.call(*owner, index, invocation);
 }
 
 void Session::checkSources(std::span<const attnrt_ids> sources) const {

@@ -7,34 +7,15 @@
 #ifndef ATTNRT_SRC_SESSION_H
 #define ATTNRT_SRC_SESSION_H
 
+#include "KernelContext.h"
 #include "Memory.h"
 #include "Model.h"
-#include "ThreadPool.h"
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <span>
 
 namespace attnrt {
-
-/// What kernels get as their user context.
-class KernelContext : public attnrt_kernel_context {
-public:
-  explicit KernelContext(Executor &executor);
-
-  void clear() { message.clear(); }
-  const std::string &firstError() const { return message; }
-
-private:
-  static int runLoop(attnrt_kernel_context *context, attnrt_task task, int begin, int count,
-                     uint8_t *closure);
-  static void keepError(attnrt_kernel_context *context, const char *text);
-
-  Executor &executor;
-  std::mutex mutex;
-  std::string message;
-};
 
 /// A hypothesis of the next step.
 struct StepRow {

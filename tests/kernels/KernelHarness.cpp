@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 static int parallelThreads = 1;
@@ -63,7 +64,7 @@ struct TestKernel::Impl {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   attn::KernelOp kernel;
-  std::string folder;
+  std::string text, object;
   void *library = nullptr;
   void *function = nullptr;
 };
@@ -76,15 +77,25 @@ template <size_t... Index> static int call(void *function, void *const *argument
   return reinterpret_cast<Function>(function)(arguments[Index]...);
 }
 
-static std::string temporaryFolder() {
-  std::string path = (std::filesystem::temp_directory_path() / "attnc-kernels-XXXXXX").string();
-  return mkdtemp(path.data());
+/// A folder for this process's objects, removed at its end.
+static const std::string &testFolder() {
+  struct Folder {
+    Folder() {
+      path = (std::filesystem::temp_directory_path() / "attnc-kernels-XXXXXX").string();
+      if (!mkdtemp(path.data()))
+        abort();
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    std::string path;
+  };
+  static const Folder folder;
+  return folder.path;
 }
 
 TestKernel::TestKernel(const std::string &text) : impl(std::make_unique<Impl>()) {
   impl->context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
   impl->module = mlir::parseSourceString<mlir::ModuleOp>(text, &impl->context);
-  impl->folder = temporaryFolder();
+  impl->text = text;
   if (!impl->module) {
     ADD_FAILURE() << "the kernel's text does not parse:\n" << text;
     return;
@@ -96,36 +107,47 @@ TestKernel::TestKernel(const std::string &text) : impl(std::make_unique<Impl>())
 TestKernel::~TestKernel() {
   if (impl->library)
     dlclose(impl->library);
-  std::filesystem::remove_all(impl->folder);
 }
 
 attn::KernelOp TestKernel::op() const { return impl->kernel; }
 
 static std::string runtimeObject(const std::string &halide) {
-  static const std::string folder = temporaryFolder();
-  std::string path = folder + "/" + halide + ".o";
+  std::string path = testFolder() + "/" + halide + ".o";
   if (!std::filesystem::exists(path))
     Halide::compile_standalone_runtime(path, Halide::Target(halide));
   return path;
 }
 
+/// The object and the library of a kernel; compiled once, whatever number of tests look at it.
+static std::optional<std::string> compiled(attn::KernelOp kernel, const std::string &text, const Variant &variant) {
+  static std::map<std::string, std::string> done;
+  auto [place, isNew] = done.try_emplace(variant.name + text, testFolder() + "/" + std::to_string(done.size()));
+  if (!isNew)
+    return place->second;
+  std::string object = place->second + ".o", library = place->second + ".so";
+  if (llvm::Error error = compileKernel(kernel, {variant.halide, variant.asserts}, "kernel_under_test", object)) {
+    ADD_FAILURE() << llvm::toString(std::move(error));
+    return std::nullopt;
+  }
+  std::string command =
+      std::string(ATTNC_LINKER) + " -shared -o " + library + " " + object + " " + runtimeObject(variant.halide);
+  if (std::system(command.c_str()) != 0) {
+    ADD_FAILURE() << "cannot link: " << command;
+    return std::nullopt;
+  }
+  return place->second;
+}
+
 bool TestKernel::load(const Variant &variant) {
   if (!impl->kernel)
     return false;
-  std::string object = impl->folder + "/kernel.o", library = impl->folder + "/" + variant.name + ".so";
-  if (llvm::Error error = compileKernel(impl->kernel, {variant.halide, variant.asserts}, "kernel_under_test", object)) {
-    ADD_FAILURE() << llvm::toString(std::move(error));
+  std::optional<std::string> files = compiled(impl->kernel, impl->text, variant);
+  if (!files)
     return false;
-  }
-  std::string command = std::string(ATTNC_LINKER) + " -shared -o " + library + " " + object + " " +
-                        runtimeObject(variant.halide);
-  if (std::system(command.c_str()) != 0) {
-    ADD_FAILURE() << "cannot link: " << command;
-    return false;
-  }
+  impl->object = *files + ".o";
   if (impl->library)
     dlclose(impl->library);
-  impl->library = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  impl->library = dlopen((*files + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!impl->library) {
     ADD_FAILURE() << dlerror();
     return false;
@@ -206,7 +228,7 @@ std::vector<Array> TestKernel::randomInputs(const Sizes &sizes, const std::map<i
 
 std::vector<std::string> TestKernel::undefinedSymbols() const {
   std::vector<std::string> names;
-  auto object = llvm::object::ObjectFile::createObjectFile(impl->folder + "/kernel.o");
+  auto object = llvm::object::ObjectFile::createObjectFile(impl->object);
   if (!object) {
     ADD_FAILURE() << llvm::toString(object.takeError());
     return names;

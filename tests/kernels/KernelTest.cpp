@@ -3,6 +3,7 @@
 //
 // One test per archetype and variant; the cases are in KernelCases.cpp.
 
+#include "compiler/emit/CompileKernel.h"
 #include "tests/kernels/KernelCases.h"
 #include "tests/reference/Interpret.h"
 
@@ -28,6 +29,23 @@ int64_t candidatesOf(const Sizes &sizes) {
   return found == sizes.end() ? 0 : found->second;
 }
 
+/// Candidates whose values are closer than the tolerance may come in either order: a word is right where its own
+/// log-probability is that of its place.
+void expectCandidates(const Array &words, const Array &expectedWords, const Array &expected, const Array &all,
+                      double tolerance) {
+  for (int64_t i = 0; i < words.size(); ++i) {
+    if (words.values[i] == expectedWords.values[i])
+      continue;
+    double own = all.values[i / words.extent(-1) * all.extent(-1) + int64_t(words.values[i])];
+    EXPECT_NEAR(own, expected.values[i], tolerance) << "candidate " << i << " is word " << words.values[i];
+  }
+}
+
+/// All log-probabilities of a kernel that ends in top_k.
+Array logProbabilities(const std::vector<Array> &inputs) {
+  return reference::logSoftmax(reference::linear(inputs[0], inputs[1], &inputs[2]));
+}
+
 void checkCases(const std::vector<KernelCase> &cases, const Variant &variant) {
   for (const KernelCase &kernelCase : cases) {
     SCOPED_TRACE(kernelCase.name);
@@ -41,6 +59,10 @@ void checkCases(const std::vector<KernelCase> &cases, const Variant &variant) {
       std::string at;
       for (auto &[name, extent] : sizes)
         at += name + " " + std::to_string(extent) + " ";
+      if (sizes.count("candidate") && expected.size() == 2) {
+        expectCandidates(actual[1], expected[1], expected[0], logProbabilities(inputs), 2 * kernelCase.tolerance);
+        expected.pop_back();
+      }
       for (size_t i = 0; i < expected.size(); ++i)
         EXPECT_LE(largestDifference(expected[i], actual[i]), kernelCase.tolerance) << "result " << i << " at " << at;
     }
@@ -51,6 +73,130 @@ TEST_P(KernelTest, MatmulEqualsReference) { checkCases(matmulCases(), GetParam()
 TEST_P(KernelTest, AttentionEqualsReference) { checkCases(attentionCases(), GetParam()); }
 TEST_P(KernelTest, VocabularyEqualsReference) { checkCases(vocabularyCases(), GetParam()); }
 TEST_P(KernelTest, RowsEqualReference) { checkCases(rowCases(), GetParam()); }
+
+/// Elements that are not equal, bit for bit (no NaN is expected).
+int64_t countDifferences(const Array &a, const Array &b) {
+  int64_t count = a.size() == b.size() ? 0 : a.size() + b.size();
+  for (int64_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    count += a.values[i] != b.values[i];
+  return count;
+}
+
+/// The first `extent` entries of the slowest axis where that axis is named `size`.
+Array firstOf(const Array &array, mlir::Type type, const std::string &size, int64_t extent) {
+  auto ranked = llvm::cast<mlir::RankedTensorType>(type);
+  if (attn::axisNames(ranked).empty() || attn::axisNames(ranked)[0] != size)
+    return array;
+  Array result = array;
+  result.values.resize(array.size() / array.extent(0) * extent);
+  result.shape[0] = extent;
+  return result;
+}
+
+/// Runs all `sizes`, then only the first rows of each input, alone: they must come out bit for bit the same.
+void checkCompany(const KernelCase &kernelCase, const Variant &variant, const Sizes &sizes, const std::string &size) {
+  SCOPED_TRACE(kernelCase.name);
+  TestKernel kernel(kernelCase.text);
+  ASSERT_TRUE(kernel.load(variant));
+  std::vector<Array> inputs = inputsOf(kernel, kernelCase, sizes, 11);
+  std::vector<Array> together = kernel.run(inputs, sizes);
+  mlir::Block &body = attn::KernelOp(kernel.op()).getBody().front();
+  for (int64_t extent = 1; extent < sizes.at(size) && extent < 11; ++extent) {
+    std::vector<Array> fewer;
+    for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs))
+      fewer.push_back(firstOf(input, argument.getType(), size, extent));
+    Sizes fewerSizes = sizes;
+    fewerSizes[size] = extent;
+    std::vector<Array> alone = kernel.run(fewer, fewerSizes);
+    for (size_t i = 0; i < alone.size(); ++i) {
+      Array expected = firstOf(together[i], body.getTerminator()->getOperand(i).getType(), size, extent);
+      EXPECT_EQ(countDifferences(expected, alone[i]), 0) << "result " << i << " with " << extent << " of " << sizes.at(size);
+    }
+  }
+}
+
+TEST_P(KernelTest, RowsDoNotDependOnTheirCompany) {
+  for (const KernelCase &kernelCase : matmulCases())
+    checkCompany(kernelCase, GetParam(), {{"row", 37}}, "row");
+  for (const KernelCase &kernelCase : vocabularyCases())
+    checkCompany(kernelCase, GetParam(), {{"row", 19}, {"candidate", 5}}, "row");
+}
+
+TEST_P(KernelTest, AttentionRowsDoNotDependOnTheirCompany) {
+  for (const KernelCase &kernelCase : attentionCases()) {
+    bool perRow = kernelCase.sizes.back().count("row");
+    checkCompany(kernelCase, GetParam(), kernelCase.sizes.back(), perRow ? "row" : "batch");
+  }
+}
+
+/// Attention with padding: a sentence alone, without its padding, gives the bits it has in a padded batch.
+TEST_P(KernelTest, AttentionDoesNotDependOnPadding) {
+  for (const KernelCase &kernelCase : attentionCases()) {
+    if (kernelCase.name != "attention_64_padding" && kernelCase.name != "attention_20_padding")
+      continue;
+    TestKernel kernel(kernelCase.text);
+    ASSERT_TRUE(kernel.load(GetParam()));
+    const int64_t length = 131, padded = 300, queries = 5;
+    std::vector<Array> inputs = kernel.randomInputs({{"batch", 1}, {"query", queries}, {"key", padded}}, {}, 3);
+    inputs[3].values[0] = double(length);
+    std::vector<Array> withPadding = kernel.run(inputs, {{"batch", 1}, {"query", queries}, {"key", padded}});
+    for (int i : {1, 2}) {
+      Array shorter = reference::zeros({1, 2, length, inputs[i].extent(3)});
+      for (int64_t h = 0; h < 2; ++h)
+        for (int64_t k = 0; k < length; ++k)
+          for (int64_t w = 0; w < shorter.extent(3); ++w)
+            shorter.values[shorter.at({0, h, k, w})] = inputs[i].values[inputs[i].at({0, h, k, w})];
+      inputs[i] = shorter;
+    }
+    std::vector<Array> alone = kernel.run(inputs, {{"batch", 1}, {"query", queries}, {"key", length}});
+    EXPECT_EQ(countDifferences(withPadding[0], alone[0]), 0);
+  }
+}
+
+TEST_P(KernelTest, ResultsDoNotDependOnThreads) {
+  for (const auto &cases : {matmulCases(), attentionCases(), vocabularyCases(), rowCases()}) {
+    const KernelCase &kernelCase = cases.front();
+    TestKernel kernel(kernelCase.text);
+    ASSERT_TRUE(kernel.load(GetParam()));
+    const Sizes &sizes = kernelCase.sizes.back();
+    std::vector<Array> inputs = inputsOf(kernel, kernelCase, sizes, 5);
+    std::vector<Array> serial = kernel.run(inputs, sizes);
+    setThreads(3);
+    std::vector<Array> parallel = kernel.run(inputs, sizes);
+    setThreads(1);
+    for (size_t i = 0; i < serial.size(); ++i)
+      EXPECT_EQ(countDifferences(serial[i], parallel[i]), 0) << kernelCase.name;
+  }
+}
+
+/// Kernels call the pool and nothing else: no allocation, no libm. Bounds-checked ones also report errors.
+TEST_P(KernelTest, ObjectsNeedOnlyThePool) {
+  if (GetParam().asserts)
+    GTEST_SKIP() << "checked kernels call halide_error_...";
+  for (const auto &cases : {matmulCases(), attentionCases(), vocabularyCases(), rowCases()})
+    for (const KernelCase &kernelCase : cases) {
+      TestKernel kernel(kernelCase.text);
+      ASSERT_TRUE(kernel.load(GetParam()));
+      for (const std::string &symbol : kernel.undefinedSymbols())
+        EXPECT_TRUE(symbol == "halide_do_par_for" || symbol == "memset" || symbol == "memcpy")
+            << kernelCase.name << " needs " << symbol;
+    }
+}
+
+TEST(CompileKernelTest, UnknownTargetIsAnError) {
+  KernelCase kernelCase = rowCases().front();
+  TestKernel kernel(kernelCase.text);
+  llvm::Error error = attnc::compileKernel(kernel.op(), {"x86-65-linux", false}, "k", "/dev/null");
+  EXPECT_EQ(llvm::toString(std::move(error)), "'x86-65-linux' is not a Halide target");
+}
+
+TEST(CompileKernelTest, UnwritableObjectIsAnError) {
+  KernelCase kernelCase = rowCases().front();
+  TestKernel kernel(kernelCase.text);
+  llvm::Error error = attnc::compileKernel(kernel.op(), {"x86-64-linux", false}, "k", "/no/such/folder/k.o");
+  EXPECT_TRUE(static_cast<bool>(error));
+  llvm::consumeError(std::move(error));
+}
 
 INSTANTIATE_TEST_SUITE_P(Variants, KernelTest, testing::ValuesIn(runnableVariants()),
                          [](const auto &info) { return info.param.name; });

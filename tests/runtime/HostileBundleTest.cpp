@@ -202,6 +202,12 @@ TEST(HostileBundle, AVocabularyLargerThanTheModelIsRefused) {
   EXPECT_TRUE(saysAbout(folder.loadError(), "has 8 tokens"));
 }
 
+TEST(HostileBundle, AVocabularyThatIsNoUtf8IsRefused) {
+  const toy::Folder folder;
+  folder.write("target.txt", "a\nb\n\xff\n");
+  EXPECT_TRUE(saysAbout(folder.loadError(), "is not UTF-8"));
+}
+
 TEST(Variants, OneThatTheMachineCannotRunIsSkippedOrRefused) {
   const toy::Folder folder;
   const attnrt::api::Model model(toy::descriptor(), folder.path());

@@ -46,4 +46,31 @@ TEST_F(Load, OptionsOfAnotherSizeAreRefused) {
   attnrt_model_destroy(loaded);
 }
 
+TEST_F(Load, AGraphsEntryIsCalledWithTensorsOfTheCaller) {
+  nlohmann::ordered_json json = toy::manifest();
+  json["kind"] = "graph";
+  const std::string text = json.dump(1);
+  folder.write("manifest.json", text);
+  char hash[33];
+  attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));
+  const attnrt_descriptor code = toy::withHash(hash);
+  const attnrt::api::Model graph(&code, folder.path());
+
+  int64_t sizes[] = {1, 1, 1, 1, 1, 1, 3, 2}; // batch .. source 3, target 2
+  float attention[6];
+  int32_t ids[] = {1, 3}, lengths[] = {3};
+  void *tensors[] = {ids, lengths, attention};
+  attnrt::api::check(attnrt_graph_call(graph.handle(), nullptr, "attend", 8, sizes, 3, tensors));
+  EXPECT_EQ((std::vector<float>{1, 0, 0, 0, 1, 0}), std::vector<float>(attention, attention + 6));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
+            attnrt_graph_call(graph.handle(), nullptr, "attend", 8, sizes, 2, tensors));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
+            attnrt_graph_call(graph.handle(), nullptr, "look", 8, sizes, 3, tensors));
+  sizes[6] = -3;
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, attnrt_graph_call(graph.handle(), nullptr, "attend", 8, sizes, 3, tensors));
+  EXPECT_EQ(ATTNRT_UNSUPPORTED, attnrt_graph_call(model.handle(), nullptr, "attend", 8, sizes, 3, tensors));
+  EXPECT_EQ(3, attnrt_model_weights(graph.handle())[3]); // the toy's bytes count up
+  EXPECT_THROW(attnrt::api::Session(graph, graph.sessionOptions()), attnrt::api::Error);
+}
+
 } // namespace

@@ -10,7 +10,7 @@ import unittest
 import xml.dom.minidom
 
 ATTNC, LIBRARY, WRITER = (os.environ[name] for name in ("ATTNC", "TOY_LIBRARY", "WRITE_TOY_BUNDLE"))
-SOURCES = ["abc", "d", "한국é", "aZ", "", "cccc", "bad"]
+SOURCES = ["abc", "da", "한국é", "aZ", "", "cccc", "bad"]
 
 
 class Commands(unittest.TestCase):
@@ -59,7 +59,7 @@ class Commands(unittest.TestCase):
             self.assertEqual(alone, self.run_lines("--scores", "--batch", 4, "--threads", 2, *options))
 
     def test_the_last_line_may_lack_its_end(self):
-        got = self.lines("run", self.bundle, text="abc\r\nd")
+        got = self.lines("run", self.bundle, text="abc\r\nda")
         self.assertEqual(self.run_lines()[:2], got)
 
     def test_long_lines_get_a_larger_session(self):
@@ -94,7 +94,7 @@ class Commands(unittest.TestCase):
     def test_mistakes_name_their_line_and_exit_with_1(self):
         for command, options, text, part in (
             ("run", ["--ids"], "3 2\n3 x\n", "line 2: 'x' is no token id"),
-            ("run", ["--ids"], "3 99\n", "lines 1 to 1: token 1 of source 0 is 99"),
+            ("run", ["--ids"], "3 99\n", "line 1: token 1 of source 0 is 99"),
             ("run", [], "a" * 40 + "\n", "source length must be from 1 to 32"),
             ("run", ["--beam", 2, "--n-best", 3], "a\n", "n_best is larger than the beam"),
             ("run", ["--variant", "future"], "", "needs no_such_feature"),

@@ -1,8 +1,8 @@
 //===- BadSpecsTest.cpp - each mistake gives its error at its line ---------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files in `bad/` say in comments which errors they expect: `# expected-error @below {{part of the message}}`,
-// and `expected-note`; `@here` means the comment's own line. Every error must be expected.
+// The files in `bad/` say in comments which errors they expect: `# expected-error @below {{part of the
+// message}}`, and `expected-note`; `@here` means the comment's own line. Every error must be expected.
 
 #include "tests/spec/SpecTesting.h"
 
@@ -37,7 +37,8 @@ std::vector<Expectation> expectationsOf(const std::string &text) {
     size_t line = i;
     while (match[2] == "below" && line + 1 < lines.size() && isComment(line))
       ++line;
-    expectations.push_back({match[1] == "error" ? Severity::Error : Severity::Note, unsigned(line) + 1, match[3]});
+    expectations.push_back(
+        {match[1] == "error" ? Severity::Error : Severity::Note, unsigned(line) + 1, match[3]});
   }
   return expectations;
 }
@@ -67,10 +68,12 @@ TEST_P(BadSpecs, GiveTheExpectedErrors) {
   for (const Expectation &expectation : expectations)
     EXPECT_TRUE(std::any_of(diagnostics.all().begin(), diagnostics.all().end(),
                             [&](const Diagnostic &found) { return matches(expectation, found); }))
-        << "line " << expectation.line << " lacks: " << expectation.text << "\n" << tests::printed(diagnostics);
+        << "line " << expectation.line << " lacks: " << expectation.text << "\n"
+        << tests::printed(diagnostics);
   for (const Diagnostic &found : diagnostics.all()) {
-    bool isExpected = std::any_of(expectations.begin(), expectations.end(),
-                                  [&](const Expectation &expectation) { return matches(expectation, found); });
+    bool isExpected =
+        std::any_of(expectations.begin(), expectations.end(),
+                    [&](const Expectation &expectation) { return matches(expectation, found); });
     EXPECT_TRUE(isExpected || found.severity == Severity::Note)
         << "line " << found.where.line << ":" << found.where.column << " has too much: " << found.message;
   }

@@ -16,10 +16,11 @@ TEST(PrintedErrors, ShowTheLineWithACaretAndNotesAfterIt) {
   text.replace(text.find("width: 8"), 8, "width: 500");
   text.replace(text.find("heads: 2"), 8, "heads: 8");
   EXPECT_FALSE(parseSpec("model.yaml", text, {}, diagnostics));
-  EXPECT_EQ(printed(diagnostics), "model.yaml:4:10: error: 'width' is 500, which 'heads' (8) does not divide\n"
-                                  "  width: 500\n"
-                                  "         ^\n"
-                                  "model.yaml:5:10: note: 'heads' is set here\n");
+  EXPECT_EQ(printed(diagnostics),
+            "model.yaml:4:10: error: 'width' is 500, which 'heads' (8) does not divide\n"
+            "  width: 500\n"
+            "         ^\n"
+            "model.yaml:5:10: note: 'heads' is set here\n");
 }
 
 TEST(PrintedErrors, ComeInTheOrderOfTheFile) {
@@ -58,6 +59,12 @@ TEST(PrintedErrors, NameAFileThatIsNotThere) {
   Diagnostics diagnostics;
   EXPECT_FALSE(loadSpec("no-such.yaml", {}, diagnostics));
   EXPECT_EQ(printed(diagnostics), "no-such.yaml: error: cannot read the spec: No such file or directory\n");
+}
+
+TEST(PrintedErrors, RefuseAFileWithoutAnEnd) {
+  Diagnostics diagnostics;
+  EXPECT_FALSE(loadSpec("/dev/zero", {}, diagnostics));
+  EXPECT_EQ(printed(diagnostics), "/dev/zero: error: the spec has more than 16777216 bytes\n");
 }
 
 TEST(PrintedErrors, RefuseAFolder) {

@@ -12,6 +12,9 @@
 
 #include "gtest/gtest.h"
 
+#include <random>
+#include <regex>
+
 using namespace attnc;
 using attnc::tests::printed;
 using attnc::tests::smallModel;
@@ -54,16 +57,18 @@ const std::string chain = "matmul scale padding_mask softmax matmul merge_heads 
 TEST_F(Import, WritesTheUnfusedChainOfThePostNormEncoder) {
   auto module = import(smallModel());
   ASSERT_TRUE(module) << printed(diagnostics);
-  EXPECT_EQ(opsOf(*module, "encode"), "embed add_positions linear split_heads linear split_heads linear split_heads " +
-                                          chain + " add layer_norm linear activation linear add layer_norm return");
+  EXPECT_EQ(opsOf(*module, "encode"),
+            "embed add_positions linear split_heads linear split_heads linear split_heads " + chain +
+                " add layer_norm linear activation linear add layer_norm return");
 }
 
 TEST_F(Import, PutsNormsBeforeTheWorkOfThePreNormEncoder) {
-  auto module = import(smallModel("{random: 1}", "  norm: {place: pre, kind: rms}\n  embedding: {scale: 2}\n"));
+  auto module =
+      import(smallModel("{random: 1}", "  norm: {place: pre, kind: rms}\n  embedding: {scale: 2}\n"));
   ASSERT_TRUE(module) << printed(diagnostics);
   EXPECT_EQ(opsOf(*module, "encode"),
-            "embed scale add_positions rms_norm linear split_heads linear split_heads linear split_heads " + chain +
-                " add rms_norm linear activation linear add rms_norm return");
+            "embed scale add_positions rms_norm linear split_heads linear split_heads linear split_heads " +
+                chain + " add rms_norm linear activation linear add rms_norm return");
 }
 
 TEST_F(Import, MasksTheDecoderCausallyAndTheSourceByLength) {
@@ -128,22 +133,26 @@ TEST_F(Import, GivesWeightsTheirNamesInTheFile) {
 }
 
 TEST_F(Import, OffsetsLearnedPositionsAndComputesSinusoids) {
-  auto learned = import(smallModel("{random: 1}", "  positions: {kind: learned, start: 2, max_length: 10}\n"));
+  auto learned =
+      import(smallModel("{random: 1}", "  positions: {kind: learned, start: 2, max_length: 10}\n"));
   ASSERT_TRUE(learned) << printed(diagnostics);
   learned->walk([&](attn::AddPositionsOp op) { EXPECT_EQ(op.getOffset(), 2); });
   EXPECT_EQ(learned->lookupSymbol<attn::WeightOp>("encoder.pos_embed.weight").getType(),
             mlir::RankedTensorType::get({12, 8}, mlir::Float32Type::get(&context)));
-  auto computed = import(smallModel("{random: 1}", "  positions: {layout: concatenated, inclusive: true, start: 1}\n"));
+  auto computed =
+      import(smallModel("{random: 1}", "  positions: {layout: concatenated, inclusive: true, start: 1}\n"));
   ASSERT_TRUE(computed) << printed(diagnostics);
   attn::SinusoidAttr sinusoid = *computed->lookupSymbol<attn::WeightOp>("sinusoids").getSinusoid();
   EXPECT_FALSE(sinusoid.getInterleaved());
   EXPECT_TRUE(sinusoid.getInclusive());
   EXPECT_EQ(sinusoid.getStart(), 1);
-  EXPECT_EQ(count<attn::AddPositionsOp>(*import(smallModel("{random: 1}", "  positions: {kind: none}\n"))), 0u);
+  EXPECT_EQ(count<attn::AddPositionsOp>(*import(smallModel("{random: 1}", "  positions: {kind: none}\n"))),
+            0u);
 }
 
 TEST_F(Import, PrintsModulesThatParse) {
-  for (const auto &entry : std::filesystem::directory_iterator(tests::sourceFolder() / "tests/end-to-end/specs")) {
+  for (const auto &entry :
+       std::filesystem::directory_iterator(tests::sourceFolder() / "tests/end-to-end/specs")) {
     std::string text = tests::readFile(entry.path());
     if (text.find("tokenizer:") != std::string::npos)
       text = text.substr(0, text.find("  tokenizer:"));
@@ -179,14 +188,26 @@ std::string graphOf(const std::string &op, const std::string &operands) {
 }
 
 TEST_F(Import, TakesEveryOpOfAGraph) {
-  const std::pair<const char *, const char *> ops[] = {
-      {"linear", "[xx, ww]"},        {"scale", "xx, by: 2"},          {"add", "[xx, xx]"},
-      {"mul", "[xx, xx]"},           {"activation", "xx, with: tanh"}, {"layer_norm", "[xx, vv, vv]"},
-      {"rms_norm", "[xx, vv]"},      {"split_heads", "xx, heads: 2"}, {"merge_heads", "scores"},
-      {"slice", "xx, at: 1, width: 2"}, {"matmul", "[scores, scores], transposed: true"},
-      {"causal_mask", "scores"},     {"padding_mask", "[scores, lengths]"}, {"softmax", "scores"},
-      {"mean_heads", "scores"},      {"embed", "[ids, ww]"},          {"add_positions", "[xx, ww], offset: 1"},
-      {"log_softmax", "xx"},         {"pick", "[xx, ids]"},           {"take", "[xx, lengths]"}};
+  const std::pair<const char *, const char *> ops[] = {{"linear", "[xx, ww]"},
+                                                       {"scale", "xx, by: 2"},
+                                                       {"add", "[xx, xx]"},
+                                                       {"mul", "[xx, xx]"},
+                                                       {"activation", "xx, with: tanh"},
+                                                       {"layer_norm", "[xx, vv, vv]"},
+                                                       {"rms_norm", "[xx, vv]"},
+                                                       {"split_heads", "xx, heads: 2"},
+                                                       {"merge_heads", "scores"},
+                                                       {"slice", "xx, at: 1, width: 2"},
+                                                       {"matmul", "[scores, scores], transposed: true"},
+                                                       {"causal_mask", "scores"},
+                                                       {"padding_mask", "[scores, lengths]"},
+                                                       {"softmax", "scores"},
+                                                       {"mean_heads", "scores"},
+                                                       {"embed", "[ids, ww]"},
+                                                       {"add_positions", "[xx, ww], offset: 1"},
+                                                       {"log_softmax", "xx"},
+                                                       {"pick", "[xx, ids]"},
+                                                       {"take", "[xx, lengths]"}};
   for (auto [op, operands] : ops) {
     diagnostics = Diagnostics();
     if (op == std::string("merge_heads"))
@@ -232,8 +253,8 @@ TEST_F(Import, SpeaksOfTheYamlWhereShapesDoNotFit) {
 
 TEST_F(Import, RefusesOperandsOfTheWrongKindWithoutACrash) {
   const char *operands[] = {"xx", "ids", "lengths", "scores", "ww", "vv"};
-  const char *ops[] = {"linear",  "matmul",      "add",        "mul",     "layer_norm",    "rms_norm",
-                       "embed",   "padding_mask", "add_positions", "pick", "take"};
+  const char *ops[] = {"linear", "matmul",       "add",           "mul",  "layer_norm", "rms_norm",
+                       "embed",  "padding_mask", "add_positions", "pick", "take"};
   for (const char *op : ops)
     for (const char *first : operands)
       for (const char *second : operands) {
@@ -241,8 +262,14 @@ TEST_F(Import, RefusesOperandsOfTheWrongKindWithoutACrash) {
         auto module = import(graphOf(op, std::string("[") + first + ", " + second + "]"));
         EXPECT_NE(bool(module), diagnostics.hasErrors()) << op << " " << first << " " << second;
       }
-  const char *unary[] = {"scale: %, by: 2",  "activation: %, with: relu", "split_heads: %, heads: 3", "merge_heads: %",
-                         "slice: %, width: 3", "causal_mask: %",          "softmax: %",               "mean_heads: %",
+  const char *unary[] = {"scale: %, by: 2",
+                         "activation: %, with: relu",
+                         "split_heads: %, heads: 3",
+                         "merge_heads: %",
+                         "slice: %, width: 3",
+                         "causal_mask: %",
+                         "softmax: %",
+                         "mean_heads: %",
                          "log_softmax: %"};
   for (std::string op : unary)
     for (const char *operand : operands) {
@@ -251,6 +278,31 @@ TEST_F(Import, RefusesOperandsOfTheWrongKindWithoutACrash) {
       auto module = import(graphOf(op.substr(0, op.find(": ")), rest.replace(rest.find('%'), 1, operand)));
       EXPECT_NE(bool(module), diagnostics.hasErrors()) << op << " " << operand;
     }
+}
+
+/// Swaps words of a text: what stays well-formed YAML reaches the import.
+std::string withSwappedWords(const std::string &text, std::mt19937 &random) {
+  static const std::regex word("[a-z_]{2,}|[0-9]+");
+  std::vector<std::pair<size_t, size_t>> words;
+  for (std::sregex_iterator found(text.begin(), text.end(), word), end; found != end; ++found)
+    words.emplace_back(found->position(), found->length());
+  auto from = words[random() % words.size()], to = words[random() % words.size()];
+  return std::string(text).replace(to.first, to.second, text.substr(from.first, from.second));
+}
+
+TEST_F(Import, SwappedWordsAreImportedOrRefusedWithAnError) {
+  std::mt19937 random(20261121);
+  std::string text = tests::readFile(tests::sourceFolder() / "tests/end-to-end/specs/textbook-biases.yaml");
+  text = text.substr(text.find("weights:")); // without the comment at the top
+  unsigned imported = 0, refused = 0;
+  for (unsigned i = 0; i < 2000; ++i) {
+    diagnostics = Diagnostics();
+    bool isImported = bool(import(withSwappedWords(text, random)));
+    EXPECT_NE(isImported, diagnostics.hasErrors());
+    ++(isImported ? imported : refused);
+  }
+  EXPECT_GT(imported, 50u);
+  EXPECT_GT(refused, 500u);
 }
 
 } // namespace

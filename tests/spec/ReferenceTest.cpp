@@ -23,10 +23,14 @@ std::map<std::string, std::string> rowsOf(const std::string &text) {
   static const std::regex pattern(R"(\| `([A-Za-z_.]+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \| [^|]+ \|)");
   std::map<std::string, std::string> rows;
   std::istringstream in(text);
-  for (std::string line; std::getline(in, line);)
-    if (std::smatch match; std::regex_match(line, match, pattern))
-      EXPECT_TRUE(rows.try_emplace(match[1], match.str(2) + " | " + match.str(3) + " | " + match.str(4)).second)
-          << match[1] << " has two rows";
+  for (std::string line; std::getline(in, line);) {
+    std::smatch match;
+    if (!std::regex_match(line, match, pattern))
+      continue;
+    bool isNew =
+        rows.try_emplace(match[1], match.str(2) + " | " + match.str(3) + " | " + match.str(4)).second;
+    EXPECT_TRUE(isNew) << match[1] << " has two rows";
+  }
   return rows;
 }
 
@@ -61,7 +65,8 @@ TEST(Reference, HasExamplesThatAreRead) {
   unsigned count = 0;
   for (std::sregex_iterator example(text.begin(), text.end(), pattern), end; example != end; ++example) {
     Diagnostics diagnostics;
-    EXPECT_TRUE(parseSpec("example.yaml", (*example)[1], {"random:1"}, diagnostics)) << tests::printed(diagnostics);
+    EXPECT_TRUE(parseSpec("example.yaml", (*example)[1], {"random:1"}, diagnostics))
+        << tests::printed(diagnostics);
     ++count;
   }
   EXPECT_GE(count, 2u);

@@ -57,8 +57,11 @@ TEST(Safetensors, HeaderLongerThanTheFileIsAnError) {
 }
 
 TEST(Safetensors, OverlapsAndHolesAreErrors) {
-  EXPECT_EQ(errorOf(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6),
-            "tensor 'b' starts at byte 2, but the one before it ends at 4");
+  EXPECT_EQ(
+      errorOf(
+          R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
+          6),
+      "tensor 'b' starts at byte 2, but the one before it ends at 4");
   EXPECT_EQ(errorOf(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[1,5]}})", 5),
             "tensor 'a' starts at byte 1, but the one before it ends at 0");
   EXPECT_EQ(errorOf(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 5),
@@ -66,23 +69,34 @@ TEST(Safetensors, OverlapsAndHolesAreErrors) {
 }
 
 TEST(Safetensors, SizesThatLieAreErrors) {
-  EXPECT_NE(errorOf(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,4]}})", 4).find("but has 16 bytes"), std::string::npos);
-  EXPECT_NE(errorOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", 4).find("says bytes 4 to 0"), std::string::npos);
+  EXPECT_NE(errorOf(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,4]}})", 4).find("but has 16 bytes"),
+            std::string::npos);
+  EXPECT_NE(errorOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", 4).find("says bytes 4 to 0"),
+            std::string::npos);
   // 2^62 elements of four bytes overflow 64 bits to nothing.
-  EXPECT_NE(errorOf(R"({"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}})", 0).find("that can be"), std::string::npos);
-  EXPECT_NE(errorOf(R"({"a":{"dtype":"F32","shape":[2147483648,2147483648],"data_offsets":[0,0]}})", 0).find("that can be"), std::string::npos);
+  EXPECT_NE(errorOf(R"({"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}})", 0)
+                .find("that can be"),
+            std::string::npos);
+  EXPECT_NE(errorOf(R"({"a":{"dtype":"F32","shape":[2147483648,2147483648],"data_offsets":[0,0]}})", 0)
+                .find("that can be"),
+            std::string::npos);
   errorOf(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4);
   errorOf(R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", 4);
 }
 
 TEST(Safetensors, HeadersOfAnotherFormAreErrors) {
-  for (const char *header :
-       {"", "[]", "{", "7", "{\"a\":1}", "{\"a\":[]}", "{\"a\":{}}", R"({"a":{"dtype":"F32"}})",
-        R"({"a":{"dtype":"X","shape":[],"data_offsets":[0,4]}})", R"({"a":{"dtype":4,"shape":[1],"data_offsets":[0,4]}})",
-        R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})", R"({"a":{"dtype":"F32","shape":{"x":1},"data_offsets":[0,4]}})",
-        R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})", R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4,8]}})",
-        R"({"a":{"dtype":"F32","shape":null,"data_offsets":[0,4]}})", R"({"__metadata__":{"x":{"y":{}}}})", R"({"__metadata__":"x"})",
-        R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})"})
+  for (
+      const char *header :
+      {"", "[]", "{", "7", "{\"a\":1}", "{\"a\":[]}", "{\"a\":{}}", R"({"a":{"dtype":"F32"}})",
+       R"({"a":{"dtype":"X","shape":[],"data_offsets":[0,4]}})",
+       R"({"a":{"dtype":4,"shape":[1],"data_offsets":[0,4]}})",
+       R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})",
+       R"({"a":{"dtype":"F32","shape":{"x":1},"data_offsets":[0,4]}})",
+       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})",
+       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4,8]}})",
+       R"({"a":{"dtype":"F32","shape":null,"data_offsets":[0,4]}})", R"({"__metadata__":{"x":{"y":{}}}})",
+       R"({"__metadata__":"x"})",
+       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})"})
     errorOf(header, 8);
 }
 

@@ -32,8 +32,7 @@ TEST(WeightNames, AreTheSymbolsByDefault) {
 /// The symbols of a small model with `more` keys.
 std::vector<std::string> symbolsOf(const std::string &more) {
   Diagnostics diagnostics;
-  std::optional<Spec> spec =
-      parseSpec("a.yaml", tests::smallModel("{random: 1}", more), {}, diagnostics);
+  std::optional<Spec> spec = parseSpec("a.yaml", tests::smallModel("{random: 1}", more), {}, diagnostics);
   EXPECT_TRUE(spec) << tests::printed(diagnostics);
   std::vector<std::string> symbols;
   for (const WeightUse &use : weightsOf(*spec->model))
@@ -52,8 +51,9 @@ TEST(WeightNames, AreListedOnce) {
 TEST(WeightNames, FollowTheModel) {
   // 2 tables; 3 attentions of 4 x 2 and 2 feed-forwards of 2 x 2; 5 norms of 2; output 2.
   EXPECT_EQ(symbolsOf("").size(), 2u + 24 + 8 + 10 + 2);
-  EXPECT_EQ(symbolsOf("  biases: {attention: false, feed_forward: false, norm: false, output: false}\n").size(),
-            2u + 12 + 4 + 5 + 1);
+  EXPECT_EQ(
+      symbolsOf("  biases: {attention: false, feed_forward: false, norm: false, output: false}\n").size(),
+      2u + 12 + 4 + 5 + 1);
   EXPECT_EQ(symbolsOf("  embedding: {tied: target_output}\n").size(), 45u);
   EXPECT_EQ(symbolsOf("  norm: {place: pre}\n").size(), 46u + 4);
   EXPECT_EQ(symbolsOf("  positions: {kind: learned}\n").size(), 46u + 2);

@@ -53,14 +53,16 @@ TEST(Weights, AMissingOneIsAnErrorWithANearName) {
     if (name == "encoder.layers.0.ffn.fc2.bias")
       name = "encoder.layers.0.ffn.fc2.bais";
   std::string errors = errorsWith(tensors, text);
-  EXPECT_HAS(errors, "a.yaml:1:17: error: the weight file lacks 'encoder.layers.0.ffn.fc2.bias'; did you mean "
-                     "'encoder.layers.0.ffn.fc2.bais'?\n");
+  EXPECT_HAS(errors,
+             "a.yaml:1:17: error: the weight file lacks 'encoder.layers.0.ffn.fc2.bias'; did you mean "
+             "'encoder.layers.0.ffn.fc2.bais'?\n");
 }
 
 TEST(Weights, AMisshapenOneIsAnErrorWithBothShapes) {
   Tensors tensors = tensorsOf(text);
   shapeOf(tensors, "decoder.embed.weight") = {31, 8};
-  EXPECT_HAS(errorsWith(tensors, text), "'decoder.embed.weight' is [31, 8] in the weight file; the spec makes it [30, 8]\n");
+  EXPECT_HAS(errorsWith(tensors, text),
+             "'decoder.embed.weight' is [31, 8] in the weight file; the spec makes it [30, 8]\n");
 }
 
 TEST(Weights, ATurnedOneIsAnErrorThatNamesTheKey) {
@@ -88,9 +90,10 @@ TEST(Weights, ManyMissingOnesAreCounted) {
 }
 
 TEST(Weights, PatternsAreWhereTheErrorStands) {
-  std::string errors =
-      errorsWith(tensorsOf(text), smallModel("\n  file: w.safetensors\n  names:\n    source_embedding: src.weight"));
-  EXPECT_HAS(errors, "a.yaml:4:23: error: the weight file lacks 'src.weight'\n    source_embedding: src.weight\n");
+  std::string errors = errorsWith(
+      tensorsOf(text), smallModel("\n  file: w.safetensors\n  names:\n    source_embedding: src.weight"));
+  EXPECT_HAS(errors,
+             "a.yaml:4:23: error: the weight file lacks 'src.weight'\n    source_embedding: src.weight\n");
 }
 
 TEST(Weights, ADamagedFileIsAnErrorAtItsName) {
@@ -98,7 +101,8 @@ TEST(Weights, ADamagedFileIsAnErrorAtItsName) {
   folder.write("w.safetensors", "short");
   Diagnostics diagnostics;
   EXPECT_FALSE(parseSpec(folder.path() + "/a.yaml", text, {}, diagnostics));
-  EXPECT_HAS(printed(diagnostics), "a.yaml:1:17: error: " + folder.path() + "/w.safetensors: the file has only 5 bytes");
+  EXPECT_HAS(printed(diagnostics),
+             "a.yaml:1:17: error: " + folder.path() + "/w.safetensors: the file has only 5 bytes");
 }
 
 TEST(Weights, AFolderHoldsTheSpecsFiles) {
@@ -119,7 +123,14 @@ TEST(Weights, OfGraphsAreCompared) {
                       "  outputs: y\n";
   EXPECT_EQ(errorsWith({{"layer.weight", {4, 3}}}, graph), "");
   EXPECT_HAS(errorsWith({{"layer.weight", {3, 4}}}, graph), "a.yaml:4:40: error: 'layer.weight' is [3, 4]");
-  EXPECT_HAS(errorsWith({{"other", {3, 4}}}, graph), "a.yaml:4:40: error: the weight file lacks 'layer.weight'");
+  EXPECT_HAS(errorsWith({{"other", {3, 4}}}, graph),
+             "a.yaml:4:40: error: the weight file lacks 'layer.weight'");
+}
+
+TEST(Weights, OfTheExampleFitItsSpec) {
+  Diagnostics diagnostics;
+  std::filesystem::path spec = tests::sourceFolder() / "examples/korean-english/model.yaml";
+  EXPECT_TRUE(loadSpec(spec.string(), {}, diagnostics)) << printed(diagnostics);
 }
 
 /// Real models stand beside the project where they are there at all.

@@ -84,8 +84,8 @@ private:
     Stage update = s.scores.update();
     update.reorder(s.query, s.tiledKeys.x, s.tiledKeys.y).never_partition_all();
     overQueries(update);
-    if (oneQuery)
-      update.vectorize(s.tiledKeys.x, tiles.keyTile);
+    if (oneQuery) // each lane writes a key of its own
+      update.allow_race_conditions().vectorize(s.tiledKeys.x, tiles.keyTile);
     else
       update.unroll(s.tiledKeys.x);
     local(s.products, true).compute_at(s.scores, s.tiledKeys.y);
@@ -122,22 +122,21 @@ private:
   }
 
   void scheduleSoftmax() {
-    for (Func *stage : {&s.blockMaximum, &s.maximum}) {
-      stage->store_in(MemoryType::Stack).compute_at(s.state, s.blocks.x).store_at(s.result, level);
-      stage->bound_extent(s.queryBlock, 1).bound_extent(s.head, 1).bound_extent(s.batch, 1);
-      stage->bound(s.query, 0, tiles.queries).bound_storage(s.block, MaxKeyBlocks);
-      overQueries(*stage);
-    }
-    s.maximum.update().reorder(s.query, s.earlier.x);
-    overQueries(s.maximum.update());
+    // Maxima of earlier blocks stay until the task ends: 256 blocks of 32 queries take 32 KiB.
+    s.blockMaximum.store_in(MemoryType::Stack).compute_at(s.state, s.blocks.x).store_at(s.result, level);
+    s.blockMaximum.bound_extent(s.queryBlock, 1).bound_extent(s.head, 1).bound_extent(s.batch, 1);
+    s.blockMaximum.bound(s.query, 0, tiles.queries).bound_storage(s.block, MaxKeyBlocks);
+    overQueries(s.blockMaximum);
     overKeys(s.blockMaximum, 4);
-    for (Func *stage : {&s.weights, &s.blockSum, &s.decay}) {
+    for (Func *stage : {&s.maximumBefore, &s.maximum, &s.weights, &s.blockSum, &s.decay}) {
       local(*stage, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries);
       overQueries(*stage);
     }
+    s.maximumBefore.update().reorder(s.query, s.earlier.x).never_partition_all();
+    overQueries(s.maximumBefore.update());
     s.weights.bound(s.key, 0, tiles.keys);
-    if (oneQuery)
-      s.weights.update().vectorize(s.weights.rvars(0)[0]).never_partition_all();
+    if (oneQuery) // each lane writes a key of its own
+      s.weights.update().allow_race_conditions().vectorize(s.weights.rvars(0)[0]).never_partition_all();
     else
       overKeys(s.weights, 2);
     overKeys(s.blockSum, 4);

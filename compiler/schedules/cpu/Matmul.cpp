@@ -55,7 +55,7 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
 void scheduleMatmul(LinearStages &stages, const MatmulSchedule &schedule) {
   stages.result.bound(stages.column, 0, stages.columns);
   size_t last = schedule.tiles.size() - 1;
-  for (size_t i = last; i-- > 0;)
+  for (size_t i = 0; i < last; ++i) // the first condition that holds decides
     scheduleClass(stages, stages.result.specialize(stages.rows <= schedule.tiles[i].rows), i, schedule);
   scheduleClass(stages, Stage(stages.result), last, schedule);
 }

@@ -59,7 +59,7 @@ static void scheduleClass(VocabularyStages &stages, Stage stage, size_t index, c
 void scheduleVocabulary(VocabularyStages &stages, const MatmulSchedule &schedule) {
   stages.panels.bound(stages.panel, 0, stages.panelCount).compute_root();
   size_t last = schedule.tiles.size() - 1;
-  for (size_t i = last; i-- > 0;)
+  for (size_t i = 0; i < last; ++i) // the first condition that holds decides
     scheduleClass(stages, stages.panels.specialize(stages.rows <= schedule.tiles[i].rows), i, schedule);
   scheduleClass(stages, Stage(stages.panels), last, schedule);
 }

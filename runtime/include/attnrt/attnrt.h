@@ -34,8 +34,7 @@ typedef enum attnrt_status {
 /* The message of the last failure on this thread, or "". Valid until this thread's next call. */
 const char *attnrt_last_error(void);
 
-/* ---- Models
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Models -------------------------------------------------------------------------------------- */
 
 /* A loaded bundle. Immutable: any number of threads may use it at once. */
 typedef struct attnrt_model attnrt_model;
@@ -77,8 +76,7 @@ attnrt_status attnrt_model_record_golden(const attnrt_model *model, size_t capac
 /* Writes the 32 digits of a manifest's hash as bundle.h's `manifest_hash` has it. */
 attnrt_status attnrt_manifest_hash(size_t size, const char *manifest, char hash[33]);
 
-/* ---- Tokens
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Tokens -------------------------------------------------------------------------------------- */
 
 typedef enum attnrt_side { ATTNRT_SOURCE = 0, ATTNRT_TARGET = 1 } attnrt_side;
 
@@ -103,8 +101,7 @@ attnrt_status attnrt_detokenize(const attnrt_model *model, attnrt_side side, siz
 attnrt_status attnrt_token_text(const attnrt_model *model, attnrt_side side, int32_t id, size_t capacity,
                                 char *text, size_t *size);
 
-/* ---- Threads
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Threads ------------------------------------------------------------------------------------- */
 
 /* Threads that share the work of kernels. May serve many sessions at once; must outlive them. */
 typedef struct attnrt_pool attnrt_pool;
@@ -120,8 +117,20 @@ attnrt_status attnrt_pool_create_on_host(attnrt_host_run run, void *user, attnrt
 
 void attnrt_pool_destroy(attnrt_pool *pool);
 
-/* ---- Sessions
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Graphs -------------------------------------------------------------------------------------- */
+
+/* The data part of the mapped weights, aligned to 64 bytes, for code that calls a bundle's entries itself.
+ * Lives as long as the model. */
+const char *attnrt_model_weights(const attnrt_model *model);
+
+/* Calls an entry of a graph: all sizes in the manifest's order, then arguments and results, dense, whose
+ * extents those sizes give. Allocates the entry's arena for the call. `pool` may be null: one thread. Any
+ * thread may call this. */
+attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, const char *entry,
+                                size_t size_count, const int64_t *sizes, size_t tensor_count,
+                                void *const *tensors);
+
+/* ---- Sessions ------------------------------------------------------------------------------------ */
 
 /* The memory to serve one call at a time. A second call at the same moment returns ATTNRT_BUSY; for more at
  * once, open more sessions. */
@@ -159,8 +168,7 @@ void attnrt_session_destroy(attnrt_session *session);
 size_t attnrt_session_arena_bytes(const attnrt_session *session);
 size_t attnrt_session_state_bytes(const attnrt_session *session);
 
-/* ---- Decoding
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Decoding ------------------------------------------------------------------------------------ */
 
 /* A request to stop, given from another thread. May be shared by many decodes, before, while and after they
  * run. */
@@ -230,8 +238,7 @@ attnrt_status attnrt_result_get(const attnrt_result *result, size_t sentence, si
                                 attnrt_hypothesis *out);
 void attnrt_result_destroy(attnrt_result *result);
 
-/* ---- Scoring and attention
- * --------------------------------------------------------------------------------- */
+/* ---- Scoring and attention ----------------------------------------------------------------------- */
 
 /* The log-probability of each token of given targets, then of the end token after it.
  * `log_probabilities` takes targets[0].count + 1 values, then targets[1].count + 1, and so on. */

@@ -1,0 +1,49 @@
+//===- GraphApi.cpp - the C interface: graphs ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "Handles.h"
+
+using namespace attnrt;
+
+extern "C" {
+
+const char *attnrt_model_weights(const attnrt_model *model) {
+  return model ? model->model->weights().data() : nullptr;
+}
+
+attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, const char *entry,
+                                size_t size_count, const int64_t *sizes, size_t tensor_count,
+                                void *const *tensors) {
+  return guard([&] {
+    requirePointer(model, "model");
+    requirePointer(entry, "entry");
+    const Manifest &manifest = model->model->manifest();
+    check(!manifest.decoder, ATTNRT_UNSUPPORTED, "'", manifest.name,
+          "' is an encoder-decoder: open a session");
+    const int index = manifest.findEntry(entry);
+    check(index >= 0, ATTNRT_INVALID_ARGUMENT, "the bundle has no entry '", entry, "'");
+    const EntryInfo &info = manifest.entries[index];
+    const size_t expected = info.arguments.size() + info.results.size();
+    check(size_count == manifest.sizes.size() && (sizes || size_count == 0), ATTNRT_INVALID_ARGUMENT,
+          "the bundle has ", manifest.sizes.size(), " sizes, ", size_count, " are given");
+    check(tensor_count == expected && (tensors || expected == 0), ATTNRT_INVALID_ARGUMENT, "entry '", entry,
+          "' has ", expected, " arguments and results, ", tensor_count, " are given");
+    for (size_t i = 0; i < size_count; ++i)
+      check(sizes[i] >= 1 && sizes[i] <= INT32_MAX, ATTNRT_OUT_OF_RANGE, "size '", manifest.sizes[i], "' is ",
+            sizes[i]);
+    for (size_t i = 0; i < expected; ++i)
+      check(tensors[i] != nullptr, ATTNRT_INVALID_ARGUMENT, "tensor ", i, " is null");
+
+    const std::vector<int64_t> all(sizes, sizes + size_count);
+    const Memory arena(model->model->arenaBytes(index, all));
+    ThreadPool alone(1);
+    KernelContext context(pool ? *pool->executor : alone);
+    attnrt_invocation invocation{};
+    invocation.tensors = tensors;
+    invocation.sizes = all.data();
+    invocation.arena = arena.data();
+    context.call(*model->model, index, invocation);
+  });
+}
+
+} // extern "C"

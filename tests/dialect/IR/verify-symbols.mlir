@@ -1,0 +1,95 @@
+// RUN: attnc-opt -verify-diagnostics -split-input-file %s
+
+// expected-error @below {{'attn.weight' op needs exactly one of 'from', 'sinusoid' and 'value'}}
+attn.weight @weight_c1_no_source : tensor<4xf32>
+
+// -----
+
+// expected-error @below {{'attn.weight' op needs exactly one of 'from', 'sinusoid' and 'value'}}
+attn.weight @weight_c1_two_sources from ["a"] value dense<1.0> : tensor<4xf32> : tensor<4xf32>
+
+// -----
+
+// expected-error @below {{'attn.weight' op needs a static shape, but is of type 'tensor<?x4xf32>'}}
+attn.weight @weight_c2_dynamic_axis from ["a"] : tensor<?x4xf32>
+
+// -----
+
+// expected-error @below {{'attn.weight' op has 2 tensors, but 'rows' for 1}}
+attn.weight @weight_c3_no_rows from ["a", "b"] : tensor<4x4xf32>
+
+// -----
+
+// expected-error @below {{'attn.weight' op has 'rows' that sum to 5, but is of type 'tensor<4x4xf32>'}}
+attn.weight @weight_c3_wrong_sum from ["a", "b"] rows [2, 3] : tensor<4x4xf32>
+
+// -----
+
+attn.weight @weight_c4_zeros_among_others from ["", "b"] rows [2, 2] : tensor<4xf32>
+
+// -----
+
+// expected-error @below {{'attn.weight' op has a single tensor without a name}}
+attn.weight @weight_c4_only_zeros from [""] : tensor<4xf32>
+
+// -----
+
+// expected-error @below {{'attn.weight' op needs a matrix of even width of at least 2 for sinusoids, but is of type 'tensor<8x5xf32>'}}
+attn.weight @weight_c5_odd_width sinusoid <interleaved = true, inclusive = false, start = 0> : tensor<8x5xf32>
+
+// -----
+
+// expected-error @below {{'attn.weight' op needs a matrix of even width of at least 4 for sinusoids}}
+attn.weight @weight_c5_inclusive_narrow sinusoid <interleaved = true, inclusive = true, start = 0> : tensor<8x2xf32>
+
+// -----
+
+// expected-error @below {{'attn.weight' op has a value of type 'tensor<3xf32>', but is of type 'tensor<4xf32>'}}
+attn.weight @weight_c6_other_shape value dense<1.0> : tensor<3xf32> : tensor<4xf32>
+
+// -----
+
+// expected-error @below {{'attn.weight' op is no matrix, so it cannot be transposed or in panels}}
+attn.weight @weight_c7_transposed_vector from ["a"] transposed : tensor<4xf32>
+
+// -----
+
+func.func @get_weight_c1_undeclared() {
+  // expected-error @below {{'attn.get_weight' op @w is no 'attn.weight'}}
+  %w = attn.get_weight @w : tensor<4xf32>
+  return
+}
+
+// -----
+
+// expected-note @below {{declared here}}
+attn.weight @w from ["w"] : tensor<5xf32>
+func.func @get_weight_c1_other_type() {
+  // expected-error @below {{'attn.get_weight' op has type 'tensor<4xf32>', but @w has 'tensor<5xf32>'}}
+  %w = attn.get_weight @w : tensor<4xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{'attn.state' op needs a name for each dynamic axis, but is of type 'tensor<?x4xf32>'}}
+attn.state @state_c1_unnamed : tensor<?x4xf32>
+
+// -----
+
+attn.weight @w from ["w"] : tensor<4xf32>
+func.func @read_state_c1_of_a_weight() {
+  // expected-error @below {{'attn.read_state' op @w is no 'attn.state'}}
+  %x = attn.read_state @w : tensor<4xf32>
+  return
+}
+
+// -----
+
+// expected-note @below {{declared here}}
+attn.state @s : tensor<5xf32>
+func.func @write_state_c1_other_type(%x: tensor<4xf32>) {
+  // expected-error @below {{'attn.write_state' op has type 'tensor<4xf32>', but @s has 'tensor<5xf32>'}}
+  attn.write_state %x, @s : tensor<4xf32>
+  return
+}

@@ -1,0 +1,106 @@
+// RUN: attnc-opt --attn-fuse-attention -verify-diagnostics %s | FileCheck %s
+
+!heads = tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
+!scores = tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
+!lengths = tensor<?xi32, #attn.axes<batch>>
+
+// CHECK-LABEL: @fuses_the_chain(
+// CHECK-SAME: %[[Q:.*]]: tensor{{.*}}, %[[K:.*]]: tensor{{.*}}, %[[V:.*]]: tensor{{.*}}, %[[L:.*]]: tensor
+func.func @fuses_the_chain(%q: !heads, %k: !heads, %v: !heads, %lengths: !lengths) -> !heads {
+  // CHECK-NEXT: %[[C:.*]] = attn.fused(%[[Q]], %[[K]], %[[L]], %[[V]])
+  // CHECK: attn.matmul {{.*}} transposed
+  // CHECK-NEXT: attn.scale
+  // CHECK-NEXT: attn.causal_mask
+  // CHECK-NEXT: attn.padding_mask
+  // CHECK-NEXT: attn.softmax
+  // CHECK-NEXT: %[[INSIDE:.*]] = attn.matmul
+  // CHECK-NEXT: attn.yield %[[INSIDE]]
+  // CHECK: return %[[C]]
+  // expected-remark @below {{fused: attention of matmul, scale, causal_mask, padding_mask, softmax, matmul; 40 * batch * source * source bytes less to write}}
+  %s = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
+  %t = attn.scale %s by 0.5 : !scores
+  %m = attn.causal_mask %t : !scores
+  %n = attn.padding_mask %m, %lengths : (!scores, !lengths) -> !scores
+  %w = attn.softmax %n : !scores
+  %c = attn.matmul %w, %v : (!scores, !heads) -> !heads
+  return %c : !heads
+}
+
+// CHECK-LABEL: @takes_a_bias_from_either_side_of_an_add(
+func.func @takes_a_bias_from_either_side_of_an_add(%q: !heads, %k: !heads, %v: !heads, %bias: !scores) -> !heads {
+  // CHECK-NEXT: attn.fused
+  // CHECK: attn.add
+  // expected-remark @below {{fused: attention of matmul, add, softmax, matmul}}
+  %s = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
+  %t = attn.add %bias, %s : !scores
+  %w = attn.softmax %t : !scores
+  %c = attn.matmul %w, %v : (!scores, !heads) -> !heads
+  return %c : !heads
+}
+
+// CHECK-LABEL: @keeps_softmax_with_two_readers(
+func.func @keeps_softmax_with_two_readers(%q: !heads, %k: !heads, %v: !heads) -> (!heads, !scores) {
+  // CHECK-NOT: attn.fused
+  // CHECK: attn.softmax
+  // CHECK-NEXT: attn.matmul
+  %s = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
+  // expected-remark @below {{not fused: the weights have a second reader}}
+  %w = attn.softmax %s : !scores
+  %c = attn.matmul %w, %v : (!scores, !heads) -> !heads
+  return %c, %w : !heads, !scores
+}
+
+// CHECK-LABEL: @keeps_scores_with_two_readers(
+func.func @keeps_scores_with_two_readers(%q: !heads, %k: !heads, %v: !heads) -> (!heads, !scores) {
+  // CHECK-NOT: attn.fused
+  // CHECK: return
+  %s = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
+  // expected-remark @below {{not fused: the scores have a second reader}}
+  %w = attn.softmax %s : !scores
+  %c = attn.matmul %w, %v : (!scores, !heads) -> !heads
+  return %c, %s : !heads, !scores
+}
+
+// CHECK-LABEL: @keeps_softmax_of_given_scores(
+func.func @keeps_softmax_of_given_scores(%s: !scores, %v: !heads) -> !heads {
+  // CHECK-NOT: attn.fused
+  // CHECK: return
+  // expected-remark @below {{not fused: the scores do not come from a matmul}}
+  %w = attn.softmax %s : !scores
+  %c = attn.matmul %w, %v : (!scores, !heads) -> !heads
+  return %c : !heads
+}
+
+// CHECK-LABEL: @fuses_weights_alone(
+func.func @fuses_weights_alone(%q: !heads, %k: !heads) -> tensor<?x?x?xf32, #attn.axes<batch, source, source>> {
+  // CHECK-NEXT: attn.fused
+  // CHECK: attn.softmax
+  // CHECK-NEXT: attn.mean_heads
+  // CHECK-NEXT: attn.yield
+  // expected-remark @below {{fused: attention of matmul, softmax, mean_heads}}
+  %s = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
+  %w = attn.softmax %s : !scores
+  %m = attn.mean_heads %w : (!scores) -> tensor<?x?x?xf32, #attn.axes<batch, source, source>>
+  return %m : tensor<?x?x?xf32, #attn.axes<batch, source, source>>
+}
+
+!step = tensor<?x2x1x4xf32, #attn.axes<row, head, query, width>>
+!taken = tensor<?x2x?x4xf32, #attn.axes<row, head, source, width>>
+!rows = tensor<?xi32, #attn.axes<row>>
+!step_scores = tensor<?x2x1x?xf32, #attn.axes<row, head, query, source>>
+// CHECK-LABEL: @selects_inside(
+// CHECK-SAME: %[[Q:.*]]: tensor{{.*}}, %[[K:.*]]: tensor{{.*}}, %[[V:.*]]: tensor{{.*}}, %[[R:.*]]: tensor
+func.func @selects_inside(%q: !step, %k: !heads, %v: !heads, %sources: !rows) -> (!step, !taken) {
+  // A selection that others read too is done twice.
+  // CHECK: attn.take
+  // CHECK: attn.fused(%[[K]], %[[R]], %[[Q]], %[[V]])
+  // CHECK: attn.take
+  // CHECK: attn.take
+  // expected-remark @below {{fused: attention of take, matmul, softmax, take, matmul}}
+  %keys = attn.take %k, %sources : (!heads, !rows) -> !taken
+  %s = attn.matmul %q, %keys transposed : (!step, !taken) -> !step_scores
+  %w = attn.softmax %s : !step_scores
+  %values = attn.take %v, %sources : (!heads, !rows) -> !taken
+  %c = attn.matmul %w, %values : (!step_scores, !taken) -> !step
+  return %c, %keys : !step, !taken
+}

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""What attnc compile, pack and explain write, and what they leave behind when they fail.
+
+usage: ATTNC=build/bin/attnc CC=cc bundle_test.py
+"""
+import json
+import os
+import pathlib
+import resource
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+ATTNC = os.environ["ATTNC"]
+CC = os.environ.get("CC", "cc")
+HERE = pathlib.Path(__file__).resolve().parent
+GRAPH = HERE / "attend.yaml"
+MODEL = HERE / "tiny.yaml"
+
+
+def attnc(*arguments, **options):
+    return subprocess.run([ATTNC, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options)
+
+
+def limit_files(size):
+    """Makes every write past `size` bytes of a file fail, as on a full disk."""
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def read_folder(folder):
+    return {p.name: p.read_bytes() for p in pathlib.Path(folder).iterdir()}
+
+
+def write_weights(path, seed):
+    """A safetensors file with the matrices of attend.yaml; numbers differ with the seed."""
+    tensors = {name: [((i * 7 + seed * 13 + n) % 19 - 9) / 8 for i in range(3 * 4)]
+               for n, name in enumerate(("query_weight", "key_weight", "value_weight"))}
+    header, data = {}, b""
+    for name, values in tensors.items():
+        packed = struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": [3, 4], "data_offsets": [len(data), len(data) + len(packed)]}
+        data += packed
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return path
+
+
+class BundleTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="attnc-driver-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.weights = write_weights(self.folder / "one.safetensors", 1)
+
+    def compile(self, bundle, *options, spec=GRAPH, weights=None, **rest):
+        return attnc("compile", spec, "-o", self.folder / bundle, "--weights", weights or self.weights, *options, **rest)
+
+    def compile_ok(self, bundle, *options, **rest):
+        done = self.compile(bundle, *options, **rest)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.folder / bundle
+
+    def left_behind(self):
+        return sorted(p.name for p in self.folder.iterdir() if not p.name.endswith(".safetensors"))
+
+    def run_program(self, source, *bundles):
+        """Builds a C program against bundles, with all warnings as errors, and runs it."""
+        program = self.folder / "program"
+        subprocess.run([CC, "-std=c11", "-Wall", "-Wextra", "-Werror", HERE / source, "-o", program,
+                        *(f"-I{b}" for b in bundles), *(next(b.glob("*.a")) for b in bundles), "-lm"], check=True)
+        return subprocess.run([program, *(b / "weights.safetensors" for b in bundles)], capture_output=True, text=True)
+
+
+class Compile(BundleTest):
+    def test_the_typed_header_runs_a_graph_from_c(self):
+        bundle = self.compile_ok("attend")
+        done = self.run_program("attend.c", bundle)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_two_bundles_link_into_one_program(self):
+        first = self.compile_ok("attend")
+        text = GRAPH.read_text().replace("name: attend_by_hand", "name: other")
+        (self.folder / "other.yaml").write_text(text)
+        second = self.compile_ok("other", spec=self.folder / "other.yaml")
+        (self.folder / "other.yaml").unlink()
+        done = self.run_program("two_bundles.c", first, second)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_same_input_gives_the_same_bytes(self):
+        self.assertEqual(read_folder(self.compile_ok("one")), read_folder(self.compile_ok("two")))
+
+    def test_a_model_gives_the_same_bytes(self):
+        for name in ("one", "two"):
+            self.compile_ok(name, "--target", "x86-64", spec=MODEL, weights="random:5")
+        self.assertEqual(read_folder(self.folder / "one"), read_folder(self.folder / "two"))
+
+    def test_other_seeds_give_other_weights(self):
+        for seed in (5, 6):
+            self.compile_ok(f"seed{seed}", "--target", "x86-64", spec=MODEL, weights=f"random:{seed}")
+        one, two = (read_folder(self.folder / f"seed{seed}") for seed in (5, 6))
+        self.assertNotEqual(one["weights.safetensors"], two["weights.safetensors"])
+        self.assertEqual(one["libtiny.so"], two["libtiny.so"])
+
+    def test_a_full_disk_is_an_error_and_leaves_nothing(self):
+        for size in (0, 100, 1000, 1700, 4000, 16000):
+            done = self.compile("attend", preexec_fn=limit_files(size))
+            self.assertEqual(done.returncode, 1, f"{size} bytes: {done.stderr}")
+            self.assertIn("error", done.stderr)
+            self.assertEqual(self.left_behind(), [], f"{size} bytes")
+
+    def test_a_bundle_survives_a_failed_compilation(self):
+        before = read_folder(self.compile_ok("attend"))
+        self.assertEqual(self.compile("attend", preexec_fn=limit_files(4000)).returncode, 1)
+        self.assertEqual(read_folder(self.folder / "attend"), before)
+        self.assertEqual(self.left_behind(), ["attend"])
+
+    def test_a_bundle_is_replaced_whole(self):
+        bundle = self.compile_ok("attend", "--target", "x86-64")
+        (bundle / "stale").write_text("of an older version")
+        self.compile_ok("attend", "--target", "avx2")
+        self.assertFalse((bundle / "stale").exists())
+        self.assertEqual(json.loads((bundle / "manifest.json").read_text())["variants"][0]["name"], "avx2")
+        self.assertEqual(self.left_behind(), ["attend"])
+
+    def test_a_folder_that_is_no_bundle_is_left_alone(self):
+        (self.folder / "thesis").mkdir()
+        (self.folder / "thesis" / "chapter").write_text("one")
+        done = self.compile("thesis")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is no bundle", done.stderr)
+        self.assertEqual((self.folder / "thesis" / "chapter").read_text(), "one")
+
+    def test_an_interrupt_leaves_nothing(self):
+        process = subprocess.Popen([ATTNC, "compile", MODEL, "-o", self.folder / "tiny", "--weights", "random:1"],
+                                   stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while not list(self.folder.glob("tiny.partial-*/scratch/*.mlir")) and time.monotonic() < deadline:
+            self.assertIsNone(process.poll(), "attnc ended before it was interrupted")
+        process.send_signal(signal.SIGINT)
+        self.assertIn("interrupted", process.communicate(timeout=60)[1])
+        self.assertEqual(process.returncode, 1)
+        self.assertEqual(self.left_behind(), [])
+
+    def test_no_linker_is_a_clear_error(self):
+        done = self.compile("attend", env={"PATH": "/nowhere"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("neither ld.lld-22 nor ld.lld is on the PATH", done.stderr)
+        self.assertEqual(self.left_behind(), [])
+
+    def test_progress_is_quiet_where_no_terminal_is(self):
+        self.assertEqual(self.compile("attend").stderr, "")
+
+
+class Usage(BundleTest):
+    def refuse(self, code, message, *arguments):
+        done = attnc(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+        self.assertIn(message, done.stderr)
+
+    def test_wrong_usage_exits_with_2(self):
+        self.refuse(2, "subcommand", )
+        self.refuse(2, "SPEC", "compile")
+        self.refuse(2, "-o", "compile", GRAPH)
+        self.refuse(2, "--emit", "compile", GRAPH, "--emit", "nonsense")
+        self.refuse(2, "--dtype", "compile", GRAPH, "-o", "x", "--dtype", "f64")
+
+    def test_a_users_mistake_exits_with_1(self):
+        self.refuse(1, "/nowhere.yaml", "compile", "/nowhere.yaml", "-o", self.folder / "x")
+        self.refuse(1, "does not know; it knows sse41", "compile", GRAPH, "-o", self.folder / "x", "--target", "x86-64-mmx")
+        self.refuse(1, "is no bundle", "compile", GRAPH, "-o", "/", "--weights", self.weights)
+
+    def test_what_is_not_built_yet_says_so(self):
+        for arguments in (("import", ".", "-o", "x"), ("tune", GRAPH), ("compile", GRAPH, "-o", "x", "--dtype", "bf16"),
+                          ("compile", GRAPH, "-o", "x", "--target", "arm-64-linux"),
+                          ("compile", GRAPH, "-o", "x", "--schedules", "file")):
+            self.refuse(1, "not built yet", *arguments)
+
+    def test_every_phase_prints(self):
+        for phase, text in (("spec", "scores: {scale: [products]"), ("attn", "attn.softmax"), ("stepped", "attn.softmax"),
+                            ("fused", "attn.fused"), ("outlined", "attn.call"), ("planned", "attn.place"),
+                            ("llvm", "llvm.func @bundle_attend")):
+            done = attnc("compile", GRAPH, "--emit", phase, "--weights", self.weights)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(text, done.stdout, phase)
+
+    def test_explain_tells_what_fused(self):
+        done = attnc("explain", MODEL, "--weights", "random:1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("fused: ", done.stdout)
+        self.assertIn("bytes less to write", done.stdout)
+        self.assertIn("kernels:", done.stdout)
+
+
+class Pack(BundleTest):
+    def setUp(self):
+        super().setUp()
+        self.bundle = self.compile_ok("attend", "--target", "x86-64")
+        self.other = write_weights(self.folder / "other.safetensors", 2)
+
+    def test_packing_equals_compiling_with_those_weights(self):
+        done = attnc("pack", self.bundle, self.other)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        fresh = self.compile_ok("fresh", "--target", "x86-64", weights=self.other)
+        self.assertEqual(read_folder(self.bundle), read_folder(fresh))
+
+    def test_constants_and_golden_vectors_are_renewed_in_a_model(self):
+        for seed in (1, 2):
+            self.compile_ok(f"seed{seed}", "--target", "x86-64", spec=MODEL, weights=f"random:{seed}")
+        source = self.folder / "seed2.safetensors"
+        unpack_model(self.folder / "seed2", source)
+        done = attnc("pack", self.folder / "seed1", source)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(read_folder(self.folder / "seed1"), read_folder(self.folder / "seed2"))
+
+    def refuse(self, weights, message):
+        before = read_folder(self.bundle)
+        done = attnc("pack", self.bundle, weights)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(message, done.stderr)
+        self.assertEqual(read_folder(self.bundle), before)
+        self.assertEqual(self.left_behind(), ["attend"])
+
+    def test_a_missing_tensor_is_an_error(self):
+        self.other.write_bytes(self.other.read_bytes().replace(b"key_weight", b"kez_weight"))
+        self.refuse(self.other, "has no tensor 'key_weight'")
+
+    def test_a_misshapen_tensor_is_an_error(self):
+        self.other.write_bytes(self.other.read_bytes().replace(b'"shape": [3, 4]', b'"shape": [4, 3]', 1))
+        self.refuse(self.other, "has shape [4, 3], but [3, 4] is needed")
+
+    def test_a_truncated_file_is_an_error(self):
+        self.other.write_bytes(self.other.read_bytes()[:-1])
+        self.refuse(self.other, "error")
+
+    def test_a_full_disk_leaves_the_bundle(self):
+        before = read_folder(self.bundle)
+        self.assertEqual(attnc("pack", self.bundle, self.other, preexec_fn=limit_files(1000)).returncode, 1)
+        self.assertEqual(read_folder(self.bundle), before)
+
+    def test_a_recipe_that_contradicts_itself_is_an_error(self):
+        manifest = self.bundle / "manifest.json"
+        manifest.write_text(manifest.read_text().replace('"offset": 0', '"offset": 64', 1))
+        self.refuse(self.other, "contradicts itself")
+
+
+def unpack_model(bundle, path):
+    """Writes the tensors of a bundle's weights as a file to pack from: the recipe, backwards."""
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    content = (bundle / "weights.safetensors").read_bytes()
+    base = 8 + struct.unpack("<Q", content[:8])[0]
+    tensors = {}
+    for weight in manifest["weights"]["tensors"]:
+        out, inner = weight["shape"][0], (weight["shape"] + [1])[1]
+        stored = struct.unpack_from(f"<{weight['bytes'] // 4}f", content, base + weight["offset"])
+        panel = weight["panels"]
+
+        def element(o, i):
+            return stored[(o // panel * inner + i) * panel + o % panel] if panel else stored[o * inner + i]
+
+        row = 0
+        for name, rows in zip(weight["tensors"], weight["rows"]):
+            if name:
+                tensors[name] = ([rows] + weight["shape"][1:],
+                                 [element(o, i) for o in range(row, row + rows) for i in range(inner)])
+            row += rows
+    header, data = {}, b""
+    for name, (shape, values) in tensors.items():
+        packed = struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(packed)]}
+        data += packed
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+if __name__ == "__main__":
+    unittest.main()

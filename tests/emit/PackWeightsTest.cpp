@@ -1,0 +1,167 @@
+//===- PackWeightsTest.cpp - layouts, joins and sources of weights ---------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "Toy.h"
+
+#include "compiler/emit/ConstantWeights.h"
+#include "compiler/emit/PackWeights.h"
+#include "compiler/spec/Safetensors.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace attnc;
+
+namespace {
+
+/// Gives every tensor numbers that tell where they come from: 1000 * number of the tensor + index.
+TensorReader countingTensors() {
+  return [](const std::string &name, const std::vector<int64_t> &shape) -> llvm::Expected<std::vector<float>> {
+    int64_t count = 1;
+    for (int64_t extent : shape)
+      count *= extent;
+    std::vector<float> values(count);
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = 1000.0f * (name[0] - 'a' + 1) + i;
+    return values;
+  };
+}
+
+/// Packs `recipes` into a file and gives the floats of each.
+std::vector<std::vector<float>> pack(const std::vector<WeightRecipe> &recipes, const ConstantReader &constants = {}) {
+  ScratchFolder folder;
+  std::string path = folder.path + "/weights.safetensors", error;
+  llvm::Expected<WeightHashes> hashes = packWeights(recipes, countingTensors(), constants, path);
+  EXPECT_TRUE(bool(hashes)) << llvm::toString(hashes.takeError());
+  std::unique_ptr<SafetensorsFile> file = SafetensorsFile::open(path, error);
+  EXPECT_TRUE(file) << error;
+  std::vector<std::vector<float>> stored;
+  for (const WeightRecipe &recipe : recipes) {
+    const Tensor *tensor = file->find(recipe.name);
+    stored.emplace_back(tensor->bytes / sizeof(float));
+    std::memcpy(stored.back().data(), tensor->data, tensor->bytes);
+    EXPECT_EQ(int64_t(tensor->bytes), recipe.bytes);
+  }
+  return stored;
+}
+
+WeightRecipe makeRecipe(std::vector<int64_t> shape, int64_t bytes, int64_t panels, std::vector<std::string> tensors,
+                        std::vector<int64_t> rows) {
+  WeightRecipe recipe;
+  recipe.name = "w";
+  recipe.shape = std::move(shape);
+  recipe.bytes = bytes;
+  recipe.panels = panels;
+  recipe.tensors = std::move(tensors);
+  recipe.rows = std::move(rows);
+  return recipe;
+}
+
+TEST(PackWeights, PanelsHoldColumnsOfOneInputSideBySide) {
+  std::vector<float> stored = pack({makeRecipe({40, 3}, 2 * 3 * 32 * 4, 32, {"a"}, {40})})[0];
+  for (int out = 0; out < 64; ++out)
+    for (int in = 0; in < 3; ++in)
+      EXPECT_EQ(stored[(out / 32 * 3 + in) * 32 + out % 32], out < 40 ? 1000 + out * 3 + in : 0);
+}
+
+TEST(PackWeights, JoinsTensorsAndPutsZerosWhereOneIsMissing) {
+  std::vector<float> stored = pack({makeRecipe({7}, 128, 0, {"a", "", "b"}, {2, 3, 2})})[0];
+  std::vector<float> expected = {1000, 1001, 0, 0, 0, 2000, 2001};
+  expected.resize(32);
+  EXPECT_EQ(stored, expected);
+}
+
+TEST(PackWeights, TurnsTransposedTensors) {
+  WeightRecipe recipe = makeRecipe({3, 2}, 64, 0, {"a", "b"}, {2, 1});
+  recipe.transposed = true;
+  std::vector<float> stored = pack({recipe})[0];
+  stored.resize(6);
+  EXPECT_EQ(stored, (std::vector<float>{1000, 1002, 1001, 1003, 2000, 2001}));
+}
+
+TEST(PackWeights, DataStartsAtAMultipleOf64InTheFile) {
+  for (size_t letters = 1; letters < 70; ++letters) {
+    ScratchFolder folder;
+    WeightRecipe recipe = makeRecipe({32}, 128, 0, {"a"}, {32});
+    recipe.name = std::string(letters, 'w');
+    llvm::cantFail(packWeights({recipe}, countingTensors(), {}, folder.path + "/w"));
+    auto file = llvm::MemoryBuffer::getFile(folder.path + "/w");
+    EXPECT_EQ(((*file)->getBufferSize() - 128) % 64, 0u) << letters;
+  }
+}
+
+/// The values of a constant of the given type, declared by `text`.
+std::vector<float> computeConstant(const std::string &text, const std::string &type, std::vector<int64_t> shape,
+                                   int64_t bytes) {
+  ParsedModule parsed("attn.weight @w " + text + " at 0 : " + type);
+  return pack({makeRecipe(std::move(shape), bytes, 0, {}, {})}, computeConstants(*parsed.module))[0];
+}
+
+TEST(ConstantWeights, InterleavedSinusoidsAlternate) {
+  std::vector<float> table =
+      computeConstant("sinusoid <interleaved = true, inclusive = false, start = 0>", "tensor<3x8xf32>", {3, 8}, 128);
+  for (int p = 0; p < 3; ++p)
+    for (int j = 0; j < 4; ++j) {
+      double angle = p / std::pow(10000.0, 2 * j / 8.0);
+      EXPECT_FLOAT_EQ(table[p * 8 + 2 * j], std::sin(angle));
+      EXPECT_FLOAT_EQ(table[p * 8 + 2 * j + 1], std::cos(angle));
+    }
+}
+
+TEST(ConstantWeights, InclusiveConcatenatedSinusoidsEndAtTheLastRate) {
+  std::vector<float> table =
+      computeConstant("sinusoid <interleaved = false, inclusive = true, start = 1>", "tensor<2x8xf32>", {2, 8}, 64);
+  for (int p = 0; p < 2; ++p) {
+    EXPECT_FLOAT_EQ(table[p * 8], std::sin(p + 1.0));
+    EXPECT_FLOAT_EQ(table[p * 8 + 3], std::sin((p + 1) / 10000.0));
+    EXPECT_FLOAT_EQ(table[p * 8 + 7], std::cos((p + 1) / 10000.0));
+  }
+}
+
+TEST(ConstantWeights, LiteralsAreKept) {
+  std::vector<float> stored = computeConstant("value dense<[1.0, -2.5]> : tensor<2xf32>", "tensor<2xf32>", {2}, 128);
+  EXPECT_EQ(stored[0], 1.0f);
+  EXPECT_EQ(stored[1], -2.5f);
+}
+
+TEST(WeightSource, RandomTensorsDependOnSeedAndNameAlone) {
+  auto draw = [](uint64_t seed, const std::string &name) {
+    return llvm::cantFail(drawTensors(seed, {"scale"})(name, {8, 16}));
+  };
+  EXPECT_EQ(draw(1, "a"), draw(1, "a"));
+  EXPECT_NE(draw(1, "a"), draw(2, "a"));
+  EXPECT_NE(draw(1, "a"), draw(1, "b"));
+}
+
+TEST(WeightSource, RandomTensorsKeepTheirBounds) {
+  TensorReader draw = drawTensors(3, {"scale"});
+  for (float value : llvm::cantFail(draw("matrix", {8, 16})))
+    EXPECT_LE(std::abs(value), 0.5f); // sqrt(6 / 24)
+  for (float value : llvm::cantFail(draw("scale", {16})))
+    EXPECT_LE(std::abs(value - 1), 0.02f);
+  for (float value : llvm::cantFail(draw("bias", {16})))
+    EXPECT_LE(std::abs(value), 0.02f);
+}
+
+TEST(WeightSource, ReadsHalfAndBrainFloats) {
+  // 1, -2, the smallest subnormal half, infinity; and 1, -2 as bfloat16.
+  std::string header = R"({"h":{"dtype":"F16","shape":[4],"data_offsets":[0,8]},)"
+                       R"("b":{"dtype":"BF16","shape":[2],"data_offsets":[8,12]}})";
+  const uint16_t values[] = {0x3c00, 0xc000, 0x0001, 0x7c00, 0x3f80, 0xc000};
+  uint64_t length = header.size();
+  ScratchFolder folder;
+  std::string path = folder.path + "/w.safetensors";
+  std::error_code failed;
+  {
+    llvm::raw_fd_ostream file(path, failed);
+    file << llvm::StringRef(reinterpret_cast<const char *>(&length), 8) << header
+         << llvm::StringRef(reinterpret_cast<const char *>(values), sizeof values);
+  }
+  TensorReader read = llvm::cantFail(readTensorsFromFile(path));
+  EXPECT_EQ(llvm::cantFail(read("h", {4})), (std::vector<float>{1, -2, 0x1p-24f, INFINITY}));
+  EXPECT_EQ(llvm::cantFail(read("b", {2})), (std::vector<float>{1, -2}));
+}
+
+} // namespace
