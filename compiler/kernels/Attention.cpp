@@ -92,7 +92,7 @@ private:
         select(key < end(), score, MaskedScore);
   }
 
-  Expr blockCount() const { return (keys + (tiles.keys - 1)) / tiles.keys; }
+  Expr blockCount() const { return min((keys + (tiles.keys - 1)) / tiles.keys, MaxKeyBlocks); }
 
   void buildMaximum() {
     std::vector<Var> at = {s.query, s.block, s.queryBlock, s.head, s.batch};

@@ -11,8 +11,9 @@
 
 namespace attnc {
 
-/// Key blocks for which the running maxima have room: longer key axes than MaxKeyBlocks * keys are not supported.
-constexpr int MaxKeyBlocks = 256;
+/// Key blocks for which the running maxima have room: 128 blocks of 32 queries are 16 KiB, the most that Halide puts on
+/// the stack at once. Keys past 128 blocks of 128 (16,384) are not attended to; callers refuse such lengths.
+constexpr int MaxKeyBlocks = 128;
 
 struct AttentionInputs {
   Tensor query; // width x query x head x batch

@@ -91,7 +91,8 @@ def Attn_PlaceAttr : Attn_Attr<"Place", "place"> {
     lists the axes as they are stored, slowest first; empty means as in the type. A context of attention that
     is only merged is stored `[0, 2, 1, 3]`, so merging is a view.
   }];
-  let parameters = (ins EnumParameter<Attn_Memory>:$memory, "::attn::SizeAttr":$offset, OptionalArrayRefParameter<"int64_t">:$order);
+  let parameters = (ins EnumParameter<Attn_Memory>:$memory, "::attn::SizeAttr":$offset,
+      OptionalArrayRefParameter<"int64_t">:$order);
   let assemblyFormat = "`<` $memory `,` $offset (`,` `[` $order^ `]`)? `>`";
 }
 

@@ -92,7 +92,8 @@ def Attn_StateOp : Attn_Op<"state", [Symbol]> {
   let hasVerifier = 1; // state_c1
 }
 
-def Attn_ReadStateOp : Attn_Op<"read_state", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead]>]> {
+def Attn_ReadStateOp : Attn_Op<"read_state", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    MemoryEffects<[MemRead]>]> {
   let summary = "Gives the present content of a state as a value";
   let description = [{
     What is written to the state later in the entry may change the value: states are memory.
@@ -111,7 +112,8 @@ def Attn_ReadStateOp : Attn_Op<"read_state", [DeclareOpInterfaceMethods<SymbolUs
   let assemblyFormat = "$state attr-dict `:` type($result)";
 }
 
-def Attn_WriteStateOp : Attn_Op<"write_state", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
+def Attn_WriteStateOp : Attn_Op<"write_state", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    MemoryEffects<[MemWrite]>]> {
   let summary = "Makes a value the content of a state";
   let description = [{
     Constraints:
@@ -146,7 +148,8 @@ def Attn_EmbedOp : Attn_PureOp<"embed", [InferTypeOpAdaptor]> {
   let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
-def Attn_AddPositionsOp : Attn_PureOp<"add_positions", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
+def Attn_AddPositionsOp : Attn_PureOp<"add_positions", [InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Adds the position's row: `x[b, q, w] + table[starts[b] + q + offset, w]`";
   let description = [{
     Without `starts` every row begins at position 0. Positions past the table are the caller's mistake.
@@ -261,7 +264,9 @@ def Attn_LayerNormOp : Attn_PureOp<"layer_norm", [InferTypeOpAdaptor]> {
   }];
   let arguments = (ins Attn_Rows:$input, Attn_Vector:$weight, Optional<Attn_Vector>:$bias, F32Attr:$epsilon);
   let results = (outs Attn_Rows:$result);
-  let assemblyFormat = "$input `,` $weight (`bias` $bias^)? `epsilon` $epsilon attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $input `,` $weight (`bias` $bias^)? `epsilon` $epsilon attr-dict `:` functional-type(operands, results)
+  }];
   let hasVerifier = 1; // layer_norm_c1, layer_norm_c2
 }
 
@@ -391,7 +396,8 @@ def Attn_ExpandOp : Attn_PureOp<"expand"> {
 // Attention, as the textbook has it
 //===----------------------------------------------------------------------===//
 
-def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
+def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Multiplies matrices of one batch and head: `lhs x rhs`, or `lhs x rhs^T`";
   let description = [{
     Constraints:
@@ -410,7 +416,8 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor, DeclareOpInterfac
   let hasVerifier = 1; // matmul_c1, matmul_c2, matmul_c3
 }
 
-def Attn_CausalMaskOp : Attn_PureOp<"causal_mask", [SameOperandsAndResultType, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
+def Attn_CausalMaskOp : Attn_PureOp<"causal_mask", [SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Sets scores of keys after the query to minus infinity";
   let description = [{
     Query `q` sees keys `0 .. q`; a key at its own position is seen.
@@ -656,7 +663,8 @@ def Attn_RecurrenceOp : Attn_PureOp<"recurrence", [IsolatedFromAbove, SingleBloc
 // Kernels
 //===----------------------------------------------------------------------===//
 
-def Attn_YieldOp : Attn_PureOp<"yield", [Terminator, ReturnLike, ParentOneOf<["FusedOp", "KernelOp", "RecurrenceOp"]>]> {
+def Attn_YieldOp : Attn_PureOp<"yield", [Terminator, ReturnLike,
+    ParentOneOf<["FusedOp", "KernelOp", "RecurrenceOp"]>]> {
   let summary = "Gives the results of a fused region, a kernel or a cell";
   let description = [{
     Example:
@@ -751,7 +759,8 @@ def Attn_CallOp : Attn_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
       OptionalAttr<TypedArrayAttrBase<Attn_PlaceAttr, "places">>:$scratch);
   let results = (outs Variadic<Attn_Value>:$results);
   let assemblyFormat = [{
-    $kernel `(` $inputs `)` (`places` $places^)? (`scratch` $scratch^)? attr-dict `:` functional-type($inputs, $results)
+    $kernel `(` $inputs `)` (`places` $places^)? (`scratch` $scratch^)? attr-dict `:`
+    functional-type($inputs, $results)
   }];
   let hasVerifier = 1; // call_c1, call_c2, call_c3, call_c4
 }

@@ -122,7 +122,7 @@ private:
   }
 
   void scheduleSoftmax() {
-    // Maxima of earlier blocks stay until the task ends: 256 blocks of 32 queries take 32 KiB.
+    // Maxima of earlier blocks stay until the task ends.
     s.blockMaximum.store_in(MemoryType::Stack).compute_at(s.state, s.blocks.x).store_at(s.result, level);
     s.blockMaximum.bound_extent(s.queryBlock, 1).bound_extent(s.head, 1).bound_extent(s.batch, 1);
     s.blockMaximum.bound(s.query, 0, tiles.queries).bound_storage(s.block, MaxKeyBlocks);

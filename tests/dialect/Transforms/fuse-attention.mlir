@@ -104,3 +104,26 @@ func.func @selects_inside(%q: !step, %k: !heads, %v: !heads, %sources: !rows) ->
   %c = attn.matmul %w, %values : (!step_scores, !taken) -> !step
   return %c, %keys : !step, !taken
 }
+
+// What stands around a chain makes no difference to its region: all layers of one shape are to share a kernel.
+// CHECK-LABEL: @orders_by_operands(
+func.func @orders_by_operands(%q: !step, %k: !heads, %v: !heads, %sources: !rows, %lengths: !lengths) -> !step {
+  // CHECK: attn.fused
+  // CHECK-NEXT: ^bb0(%[[K:.*]]: tensor{{.*}}, %[[R:.*]]: tensor{{.*}}, %[[Q:.*]]: tensor{{.*}}, %[[L:.*]]: tensor{{.*}}, %[[V:.*]]: tensor
+  // CHECK-NEXT: attn.take %[[K]], %[[R]]
+  // CHECK-NEXT: attn.matmul %[[Q]]
+  // CHECK-NEXT: attn.take %[[L]], %[[R]]
+  // CHECK-NEXT: attn.padding_mask
+  // CHECK-NEXT: attn.softmax
+  // CHECK-NEXT: attn.take %[[V]], %[[R]]
+  // CHECK-NEXT: attn.matmul
+  %own = attn.take %lengths, %sources : (!lengths, !rows) -> !rows
+  %values = attn.take %v, %sources : (!heads, !rows) -> !taken
+  // expected-remark @below {{fused: attention of take, matmul, take, padding_mask, softmax, take, matmul}}
+  %keys = attn.take %k, %sources : (!heads, !rows) -> !taken
+  %s = attn.matmul %q, %keys transposed : (!step, !taken) -> !step_scores
+  %m = attn.padding_mask %s, %own : (!step_scores, !rows) -> !step_scores
+  %w = attn.softmax %m : !step_scores
+  %c = attn.matmul %w, %values : (!step_scores, !taken) -> !step
+  return %c : !step
+}
