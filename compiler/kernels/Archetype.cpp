@@ -64,6 +64,9 @@ std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel) {
                     !match.context.getTransposed() && yielded(kernel)[0] == match.context.getResult();
   if (!rightPlace || !walkScores(match.softmax.getScores(), match))
     return std::nullopt;
+  auto widthOf = [](mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape().back(); };
+  if (std::max(widthOf(match.products.getLhs()), widthOf(match.context.getRhs())) > WidestHead)
+    return std::nullopt;
   if (match.products->hasOneUse())
     if (auto scale = llvm::dyn_cast<attn::ScaleOp>(*match.products->user_begin())) {
       match.scaled = scale.getResult();

@@ -12,6 +12,9 @@
 
 namespace attnc {
 
+/// A block of queries of a wider head does not fit on the stack; such attention is computed plainly.
+constexpr int64_t WidestHead = 1024;
+
 /// softmax(score(query x key^T)) x value, the only result of its region.
 struct AttentionMatch {
   attn::MatmulOp products, context;

@@ -38,20 +38,25 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out) {
   return schedule;
 }
 
-// Products: 2 vectors of queries x `keyTile` keys of sums. Context: `contextRows` x `contextColumns`, counted as above.
-// 128 keys x 32 queries of scores and weights are 32 KiB, which stay in the first cache with a block of values.
+/// Floats that Halide puts on the stack in one piece (16 KiB).
+constexpr int StackFloats = 4096;
+
+// Products: `keyTile` keys by one or two vectors of queries, as many sums as a matmul's tile has. Context:
+// `contextRows` x `contextColumns`, counted alike. 128 keys x 32 queries of scores are 16 KiB, and so is their state up
+// to a width of 112; wider heads take fewer queries.
 AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool oneQuery) {
   int lanes = std::min(lanesDividing(width, cpu.lanes), lanesDividing(valueWidth, cpu.lanes));
   AttentionSchedule schedule{{1, 128, 16, lanes}, width, valueWidth, 1, 1, valueWidth};
   if (oneQuery)
     return schedule;
-  bool wide = cpu.kind == CpuClass::Avx512;
-  schedule.tiles = {cpu.lanes * 2, 128, wide ? 8 : 4, lanes};
-  schedule.queryLanes = cpu.lanes;
+  int queries = cpu.lanes * 2;
+  while (queries > 2 && queries * (std::max(width, valueWidth) + cpu.lanes) > StackFloats)
+    queries /= 2;
+  int sums = cpu.kind == CpuClass::Avx512 ? 16 : 8;
+  schedule.queryLanes = std::min(cpu.lanes, queries);
+  schedule.tiles = {queries, 128, sums / (queries / schedule.queryLanes), lanes};
   schedule.contextColumns = lanesDividing(valueWidth / lanes, 2) * lanes;
-  int vectors = schedule.contextColumns / lanes;
-  schedule.contextRows = (wide ? 16 : 8) / vectors;
-  schedule.contextRows = lanesDividing(schedule.tiles.queries, schedule.contextRows);
+  schedule.contextRows = lanesDividing(queries, sums / (schedule.contextColumns / lanes));
   return schedule;
 }
 

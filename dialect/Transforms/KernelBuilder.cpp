@@ -40,13 +40,15 @@ KernelBuilder::KernelBuilder(FusedOp fused) : fused(fused), values(fused.getInpu
       }
 }
 
-/// Rows are (batch, query, width) or (row, width); work on values of other ranks is left as it is.
+/// Rows are given as (batch, query, width) or (row, width), ids without the width; work on other ranks is left as it is.
 void KernelBuilder::checkRows() {
   for (Operation &op : fused.getBody().front())
     for (OpOperand &operand : op.getOpOperands()) {
-      int64_t rank =
-          tensorOf(operand.get()).getRank() + (tensorOf(operand.get()).getElementType().isInteger() ? 1 : 0);
-      isRowByRow &= isParameter(operand) || rank == 2 || rank == 3;
+      if (!isa<BlockArgument>(operand.get()) || isParameter(operand))
+        continue;
+      RankedTensorType type = tensorOf(operand.get());
+      int64_t rank = type.getRank() + (type.getElementType().isInteger() ? 1 : 0);
+      isRowByRow &= rank == 2 || rank == 3;
     }
 }
 

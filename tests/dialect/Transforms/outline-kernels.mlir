@@ -26,6 +26,7 @@ attn.weight @never_read from ["n"] : !w
 
 // Two panels of 32 hold 43 outputs.
 // CHECK: attn.kernel @linear_8x43_log_softmax_top_k scratch [tensor<?x2xf32, #attn.axes<row, panel>>, tensor<?x2xf32, #attn.axes<row, panel>>] {
+// CHECK-NEXT: ^bb0(%{{.*}}: tensor<?x8xf32, #attn.axes<row, width>>, %{{.*}}: tensor<43x8xf32>):
 
 // CHECK-LABEL: func.func @collapses_rows(
 // CHECK-SAME: %[[X:.*]]: tensor
@@ -115,7 +116,7 @@ func.func @takes_known_extents_for_any(%x: !fixed) -> !fixed {
 !best_ids = tensor<?x1x?xi32, #attn.axes<row, query, candidate>>
 // CHECK-LABEL: func.func @asks_for_scratch_instead_of_logits(
 func.func @asks_for_scratch_instead_of_logits(%x: !step, %t: tensor<43x8xf32>) -> (!best, !best_ids) {
-  // CHECK: attn.call @linear_8x43_log_softmax_top_k
+  // CHECK: attn.call @linear_8x43_log_softmax_top_k({{.*}}) -> (tensor<?x?xf32, #attn.axes<row, candidate>>, tensor<?x?xi32, #attn.axes<row, candidate>>)
   %v, %i = attn.fused(%x, %t) : (!step, tensor<43x8xf32>) -> (!best, !best_ids) {
   ^bb0(%in: !step, %table: tensor<43x8xf32>):
     %0 = attn.linear %in, %table : (!step, tensor<43x8xf32>) -> !p
