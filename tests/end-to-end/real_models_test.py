@@ -2,6 +2,7 @@
 """Real models against the outputs of other programs, and every answer against itself in other company."""
 
 import json
+import pathlib
 import unittest
 
 from bundles import SPECS, attnc, compile_bundle, ids, lay_out, reference, run_ids
@@ -58,7 +59,7 @@ class RealModel:
                 self.assertEqual(alone, together, f"batch {batch}, threads {threads}")
 
     def test_variants_give_equal_tokens(self):
-        flags = open("/proc/cpuinfo").read().split()
+        flags = pathlib.Path("/proc/cpuinfo").read_text().split()
         variants = [v for v, f in (("x86-64", "sse2"), ("avx2", "avx2"), ("avx512", "avx512f")) if f in flags]
         answers = [[i for i, _ in run_ids(self.bundle, self.sources, "--beam", 2, "--variant", v)] for v in variants]
         for variant, answer in zip(variants, answers):

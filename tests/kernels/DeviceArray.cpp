@@ -1,7 +1,7 @@
 //===- DeviceArray.cpp - memory of one value as a kernel sees it ------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of plain values lie 3 elements apart, so that a kernel that ignores strides or writes past a row is found.
+// Rows of plain values lie apart, so that a kernel that ignores strides or writes past a row is found.
 
 #include "tests/kernels/KernelHarness.h"
 
@@ -9,14 +9,23 @@
 
 #include <cmath>
 #include <cstring>
+#include <new>
 
 namespace attnc::test {
 
 constexpr int64_t Guard = 64;
 constexpr uint32_t GuardBits = 0x7fa1b2c3; // a NaN: reading it as a float shows
 
+/// Memory as the runtime gives it: aligned to 64 bytes (the guard before the first element keeps that).
+template <typename T> struct AlignedAllocator {
+  using value_type = T;
+  T *allocate(size_t count) { return static_cast<T *>(::operator new(count * sizeof(T), std::align_val_t(64))); }
+  void deallocate(T *memory, size_t) { ::operator delete(memory, std::align_val_t(64)); }
+  bool operator==(const AlignedAllocator &) const = default;
+};
+
 struct DeviceArray::Layout {
-  std::vector<uint32_t> memory;
+  std::vector<uint32_t, AlignedAllocator<uint32_t>> memory;
   std::vector<bool> isElement;
   std::vector<int64_t> places; // of each element of the array, in its order
   std::vector<int64_t> shape;
@@ -36,7 +45,7 @@ static std::vector<int64_t> stridesOf(const std::vector<int64_t> &shape, int64_t
   return strides;
 }
 
-DeviceArray::DeviceArray(mlir::RankedTensorType type, const reference::Array &array)
+DeviceArray::DeviceArray(mlir::RankedTensorType type, const reference::Array &array, int64_t rowGap)
     : layout(std::make_unique<Layout>()) {
   Layout &l = *layout;
   l.shape = array.shape;
@@ -46,7 +55,7 @@ DeviceArray::DeviceArray(mlir::RankedTensorType type, const reference::Array &ar
   if (panels)
     extents = {(array.shape[0] + panels.getColumns() - 1) / panels.getColumns(), array.shape[1], panels.getColumns()};
   bool weight = panels || (!type.getEncoding() && type.getRank() <= 2);
-  std::vector<int64_t> strides = stridesOf(extents, weight ? 0 : 3);
+  std::vector<int64_t> strides = stridesOf(extents, weight ? 0 : rowGap);
   int64_t rank = extents.size(), span = 1;
   for (int64_t axis = 0; axis < rank; ++axis) {
     int64_t extent = extents[rank - 1 - axis];

@@ -1,0 +1,89 @@
+//===- MachineLimits.cpp - what this machine can do at most -----------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Independent instructions in registers, and streams of vector loads.
+
+#include "tests/bench/MachineLimits.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace attnc::bench {
+
+constexpr int Rounds = 200000;
+
+template <typename Work> static double fastest(Work work) {
+  using Clock = std::chrono::steady_clock;
+  double best = 1e9;
+  for (auto end = Clock::now() + std::chrono::milliseconds(300); Clock::now() < end;) {
+    auto start = Clock::now();
+    work();
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return best;
+}
+
+// Twelve sums: three for each of four cycles of latency. The registers start and stay at zero.
+static void fuseWide() {
+  for (int i = 0; i < Rounds; ++i)
+    __asm__ volatile("vfmadd231ps %%zmm31, %%zmm31, %%zmm0\n vfmadd231ps %%zmm31, %%zmm31, %%zmm1\n"
+                     "vfmadd231ps %%zmm31, %%zmm31, %%zmm2\n vfmadd231ps %%zmm31, %%zmm31, %%zmm3\n"
+                     "vfmadd231ps %%zmm31, %%zmm31, %%zmm4\n vfmadd231ps %%zmm31, %%zmm31, %%zmm5\n"
+                     "vfmadd231ps %%zmm31, %%zmm31, %%zmm6\n vfmadd231ps %%zmm31, %%zmm31, %%zmm7\n"
+                     "vfmadd231ps %%zmm31, %%zmm31, %%zmm8\n vfmadd231ps %%zmm31, %%zmm31, %%zmm9\n"
+                     "vfmadd231ps %%zmm31, %%zmm31, %%zmm10\n vfmadd231ps %%zmm31, %%zmm31, %%zmm11" ::
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                           "xmm11");
+}
+
+static void fuseNarrow() {
+  for (int i = 0; i < Rounds; ++i)
+    __asm__ volatile("vfmadd231ps %%ymm15, %%ymm15, %%ymm0\n vfmadd231ps %%ymm15, %%ymm15, %%ymm1\n"
+                     "vfmadd231ps %%ymm15, %%ymm15, %%ymm2\n vfmadd231ps %%ymm15, %%ymm15, %%ymm3\n"
+                     "vfmadd231ps %%ymm15, %%ymm15, %%ymm4\n vfmadd231ps %%ymm15, %%ymm15, %%ymm5\n"
+                     "vfmadd231ps %%ymm15, %%ymm15, %%ymm6\n vfmadd231ps %%ymm15, %%ymm15, %%ymm7\n"
+                     "vfmadd231ps %%ymm15, %%ymm15, %%ymm8\n vfmadd231ps %%ymm15, %%ymm15, %%ymm9\n"
+                     "vfmadd231ps %%ymm15, %%ymm15, %%ymm10\n vfmadd231ps %%ymm15, %%ymm15, %%ymm11" ::
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                           "xmm11");
+}
+
+static void multiplyAndAdd() {
+  for (int i = 0; i < Rounds; ++i)
+    __asm__ volatile("movaps %%xmm15, %%xmm0\n mulps %%xmm15, %%xmm0\n addps %%xmm0, %%xmm4\n"
+                     "movaps %%xmm15, %%xmm1\n mulps %%xmm15, %%xmm1\n addps %%xmm1, %%xmm5\n"
+                     "movaps %%xmm15, %%xmm2\n mulps %%xmm15, %%xmm2\n addps %%xmm2, %%xmm6\n"
+                     "movaps %%xmm15, %%xmm3\n mulps %%xmm15, %%xmm3\n addps %%xmm3, %%xmm7\n"
+                     "movaps %%xmm15, %%xmm0\n mulps %%xmm15, %%xmm0\n addps %%xmm0, %%xmm8\n"
+                     "movaps %%xmm15, %%xmm1\n mulps %%xmm15, %%xmm1\n addps %%xmm1, %%xmm9\n"
+                     "movaps %%xmm15, %%xmm2\n mulps %%xmm15, %%xmm2\n addps %%xmm2, %%xmm10\n"
+                     "movaps %%xmm15, %%xmm3\n mulps %%xmm15, %%xmm3\n addps %%xmm3, %%xmm11" ::
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                           "xmm11");
+}
+
+double arithmeticLimit(int lanes) {
+  if (lanes == 16)
+    return Rounds * 12.0 * 2 * 16 / fastest(fuseWide);
+  if (lanes == 8)
+    return Rounds * 12.0 * 2 * 8 / fastest(fuseNarrow);
+  return Rounds * 8.0 * 2 * 4 / fastest(multiplyAndAdd);
+}
+
+double readLimit(size_t bytes) {
+  std::vector<char> memory(bytes + 64, 1);
+  auto read = [&] {
+    const char *end = memory.data() + bytes - 256;
+    for (const char *at = memory.data(); at < end; at += 256)
+      __asm__ volatile("vmovups (%0), %%ymm0\n vmovups 32(%0), %%ymm1\n vmovups 64(%0), %%ymm2\n"
+                       "vmovups 96(%0), %%ymm3\n vmovups 128(%0), %%ymm0\n vmovups 160(%0), %%ymm1\n"
+                       "vmovups 192(%0), %%ymm2\n vmovups 224(%0), %%ymm3" ::"r"(at)
+                       : "xmm0", "xmm1", "xmm2", "xmm3");
+  };
+  return double(bytes) / fastest(read);
+}
+
+} // namespace attnc::bench
