@@ -97,11 +97,17 @@ int compile(const Options &options) {
   llvm::Expected<BundleFolder> folder = BundleFolder::create(options.bundle);
   if (!folder)
     return fail(folder.takeError());
-  std::string name = spec.name->empty() ? llvm::sys::path::filename(llvm::StringRef(options.bundle).rtrim('/')).str()
-                                        : *spec.name;
+  std::string name = spec.name->empty()
+                         ? llvm::sys::path::filename(llvm::StringRef(options.bundle).rtrim('/')).str()
+                         : *spec.name;
   static int address; // anything inside this program tells where it is
-  BundleJob job{spec, frontend.module(), bundleName(name), std::move(*variants), std::move(*weights),
-                llvm::sys::fs::getMainExecutable("attnc", &address), showProgress};
+  BundleJob job{spec,
+                frontend.module(),
+                bundleName(name),
+                std::move(*variants),
+                std::move(*weights),
+                llvm::sys::fs::getMainExecutable("attnc", &address),
+                showProgress};
   llvm::Error error = writeBundle(job, *folder);
   clearProgress();
   if (error)
@@ -120,17 +126,20 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand("compile", "Compiles a spec to a bundle");
   command->add_option("SPEC", options->spec, "The model's YAML file")->required();
   CLI::Option *bundle = command->add_option("-o,--output", options->bundle, "The bundle to write: a folder");
-  command->add_option("--target", options->targets,
-                      "CPUs to compile for, separated by commas: x86-64, avx2, avx512, host (this machine's best), or "
-                      "Halide targets such as x86-64-linux-avx2-fma; default: x86-64,avx2,avx512");
+  command->add_option(
+      "--target", options->targets,
+      "CPUs to compile for, separated by commas: x86-64, avx2, avx512, host (this machine's best), or "
+      "Halide targets such as x86-64-linux-avx2-fma; default: x86-64,avx2,avx512");
   command->add_option("--dtype", options->dtype, "Type of weights and activations")
       ->check(CLI::IsMember({"f32", "bf16", "int8"}))
       ->capture_default_str();
-  command->add_option("--weights", options->weights,
-                      "Instead of the spec's weights: a safetensors file, a folder that holds model.safetensors, or "
-                      "random:SEED");
+  command->add_option(
+      "--weights", options->weights,
+      "Instead of the spec's weights: a safetensors file, a folder that holds model.safetensors, or "
+      "random:SEED");
   command->add_option("--schedules", options->schedules, "Tuned schedules")->type_name("FILE");
-  CLI::Option *phase = command->add_option("--emit", options->phase, "Prints a phase instead of writing a bundle");
+  CLI::Option *phase =
+      command->add_option("--emit", options->phase, "Prints a phase instead of writing a bundle");
   phase->check(CLI::IsMember({"spec", "attn", "stepped", "fused", "outlined", "planned", "llvm"}));
   command->callback([=, &exitCode] {
     if (bundle->empty() && phase->empty())

@@ -17,7 +17,8 @@ using namespace attnc;
 
 namespace {
 
-/// Layers of one block come from one line of the spec, and entries from one decoder: equal remarks are counted.
+/// Layers of one block come from one line of the spec, and entries from one decoder: equal remarks are
+/// counted.
 class Remarks {
 public:
   void add(mlir::Location where, const std::string &text) {
@@ -38,7 +39,8 @@ public:
         std::cout << " (" << count << " times)";
       std::cout << "\n";
     }
-    if (std::none_of(counts.begin(), counts.end(), [](const auto &remark) { return isUnfused(std::get<2>(remark.first)); }))
+    if (std::none_of(counts.begin(), counts.end(),
+                     [](const auto &remark) { return isUnfused(std::get<2>(remark.first)); }))
       std::cout << "nothing that could be fused was left apart\n";
   }
 

@@ -12,6 +12,7 @@ void addImportCommand(CLI::App &app, int &exitCode) {
   command->add_option("SOURCE", *source, "Folder with config.json and safetensors")->required();
   command->add_option("-o,--output", *folder, "Folder for model.yaml, weights and tokenizer")->required();
   command->callback([source, folder, &exitCode] {
-    exitCode = attnc::fail("import is not built yet: write the model's YAML by hand, see docs/yaml-reference.md");
+    exitCode =
+        attnc::fail("import is not built yet: write the model's YAML by hand, see docs/yaml-reference.md");
   });
 }

@@ -6,11 +6,14 @@
 #include <CLI/CLI.hpp>
 
 int main(int argc, char **argv) {
-  CLI::App app("Compiles descriptions of attention models to native code, and runs what it compiled.", "attnc");
+  CLI::App app("Compiles descriptions of attention models to native code, and runs what it compiled.",
+               "attnc");
   app.set_version_flag("--version", ATTNC_VERSION);
   app.require_subcommand(1);
-  app.footer("A bundle is the folder that `attnc compile` writes: libraries, a C header, weights and a manifest.\n"
-             "`attnc COMMAND --help` explains a command. Exit code: 0; 1 for a mistake in the input; 2 for wrong usage.");
+  app.footer(
+      "A bundle is the folder that `attnc compile` writes: libraries, a C header, weights and a manifest.\n"
+      "`attnc COMMAND --help` explains a command. Exit code: 0; 1 for a mistake in the input; 2 for wrong "
+      "usage.");
   int exitCode = 0;
   addImportCommand(app, exitCode);
   addCompileCommand(app, exitCode);

@@ -17,7 +17,9 @@ void addPackCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand("pack", "Puts other weights of the same shapes into a bundle");
   command->add_option("BUNDLE", options->bundle, "The bundle to change")->required();
-  command->add_option("WEIGHTS", options->weights, "A safetensors file, or a folder that holds model.safetensors")
+  command
+      ->add_option("WEIGHTS", options->weights,
+                   "A safetensors file, or a folder that holds model.safetensors")
       ->required();
   command->callback([options, &exitCode] {
     attnc::catchInterrupts();

@@ -37,10 +37,11 @@ std::string wordOf(EarlyStopping rule) {
 }
 std::string wordOf(ElementKind kind) { return kind == ElementKind::F32 ? "f32" : "i32"; }
 std::string wordOf(GraphOpKind kind) {
-  static const char *const words[] = {"linear",      "matmul",      "scale",     "add",          "mul",
-                                      "activation",  "layer_norm",  "rms_norm",  "split_heads",  "merge_heads",
-                                      "slice",       "causal_mask", "padding_mask", "softmax",   "mean_heads",
-                                      "embed",       "add_positions", "log_softmax", "pick",     "take"};
+  static const char *const words[] = {"linear",        "matmul",      "scale",      "add",
+                                      "mul",           "activation",  "layer_norm", "rms_norm",
+                                      "split_heads",   "merge_heads", "slice",      "causal_mask",
+                                      "padding_mask",  "softmax",     "mean_heads", "embed",
+                                      "add_positions", "log_softmax", "pick",       "take"};
   return words[int(kind)];
 }
 std::string wordOf(PointwiseKind kind) {
@@ -55,7 +56,9 @@ std::string wordOf(double value) {
   return text.str();
 }
 std::string wordOf(const std::string &value) { return "'" + value + "'"; }
-template <typename T> std::string wordOf(const std::optional<T> &value) { return value ? wordOf(*value) : "null"; }
+template <typename T> std::string wordOf(const std::optional<T> &value) {
+  return value ? wordOf(*value) : "null";
+}
 
 /// Writes indented keys.
 class Printer {
@@ -187,7 +190,8 @@ void printOp(std::ostream &out, const GraphOp &op) {
 std::string shapeOf(const GraphInput &input) {
   std::string shape;
   for (const GraphAxis &axis : input.shape)
-    shape += (shape.empty() ? "" : ", ") + *axis.name + (axis.extent ? ": " + std::to_string(*axis.extent) : "");
+    shape +=
+        (shape.empty() ? "" : ", ") + *axis.name + (axis.extent ? ": " + std::to_string(*axis.extent) : "");
   return "[" + shape + "]";
 }
 
@@ -202,7 +206,8 @@ void printGraph(Printer &print, const GraphSpec &graph) {
   print.field("name", graph.name);
   print.mapping("inputs", [&] {
     for (const GraphInput &input : graph.inputs)
-      print.indent() << *input.name << ": {type: " << wordOf(*input.type) << ", shape: " << shapeOf(input) << "}\n";
+      print.indent() << *input.name << ": {type: " << wordOf(*input.type) << ", shape: " << shapeOf(input)
+                     << "}\n";
   });
   print.mapping("weights", [&] {
     for (const GraphWeight &weight : graph.weights)

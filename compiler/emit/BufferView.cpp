@@ -191,7 +191,8 @@ LogicalResult ViewFollower::getWeight(attn::GetWeightOp op) {
   if (auto panels = dyn_cast_or_null<attn::PanelsAttr>(type.getEncoding())) {
     int64_t columns = panels.getColumns();
     auto size = [&](int64_t value) { return SizeAttr::getConstant(op.getContext(), value); };
-    Sizes stored = {size((type.getDimSize(0) + columns - 1) / columns), size(type.getDimSize(1)), size(columns)};
+    Sizes stored = {size((type.getDimSize(0) + columns - 1) / columns), size(type.getDimSize(1)),
+                    size(columns)};
     view = dense(attn::Memory::weights, stored, type.getElementType(), {});
   }
   view.offset = SizeAttr::getConstant(op.getContext(), *weight.getOffset());
@@ -199,7 +200,8 @@ LogicalResult ViewFollower::getWeight(attn::GetWeightOp op) {
   return success();
 }
 
-FailureOr<BufferView> ViewFollower::placed(attn::CallOp op, const Sizes &extents, Type element, Attribute where) {
+FailureOr<BufferView> ViewFollower::placed(attn::CallOp op, const Sizes &extents, Type element,
+                                           Attribute where) {
   auto place = cast<attn::PlaceAttr>(where);
   BufferView view = dense(place.getMemory(), extents, element, place.getOrder());
   if (place.getMemory() != attn::Memory::result) {
@@ -211,11 +213,12 @@ FailureOr<BufferView> ViewFollower::placed(attn::CallOp op, const Sizes &extents
       view.tensor = number;
       return view;
     }
-  return op.emitError("writes result ") << place.getOffset().str() << " of an entry that has "
-                                        << entry.getNumResults();
+  return op.emitError("writes result ")
+         << place.getOffset().str() << " of an entry that has " << entry.getNumResults();
 }
 
-/// A kernel declares its scratch with its own names of axes: what they stand for here, the call's values tell.
+/// A kernel declares its scratch with its own names of axes: what they stand for here, the call's values
+/// tell.
 LogicalResult ViewFollower::placeScratch(attn::CallOp op, attn::KernelOp kernel, CallBuffers &result) {
   llvm::StringMap<SizeAttr> bound;
   for (auto [argument, input] : llvm::zip_equal(kernel.getBody().getArguments(), op.getInputs())) {

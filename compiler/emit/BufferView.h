@@ -1,8 +1,8 @@
 //===- BufferView.h - where each value of a planned entry lies -------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Follows the places and views of a planned entry to one description per value: memory, offset, extents, strides.
-// Views cost nothing at run time: what they do is worked out here, in size formulas.
+// Follows the places and views of a planned entry to one description per value: memory, offset, extents,
+// strides. Views cost nothing at run time: what they do is worked out here, in size formulas.
 
 #ifndef ATTNC_COMPILER_EMIT_BUFFERVIEW_H
 #define ATTNC_COMPILER_EMIT_BUFFERVIEW_H
@@ -35,11 +35,13 @@ public:
   explicit PlannedSymbols(mlir::ModuleOp module);
   llvm::DenseMap<mlir::StringAttr, attn::WeightOp> weights;
   llvm::DenseMap<mlir::StringAttr, attn::StateOp> states;
-  llvm::DenseMap<mlir::StringAttr, std::pair<attn::KernelOp, int64_t>> kernels; // with the number in the table
+  llvm::DenseMap<mlir::StringAttr, std::pair<attn::KernelOp, int64_t>>
+      kernels; // with the number in the table
 };
 
 /// The calls of `entry` in order, or failure after a located error.
-mlir::FailureOr<std::vector<CallBuffers>> followViews(mlir::func::FuncOp entry, const PlannedSymbols &symbols);
+mlir::FailureOr<std::vector<CallBuffers>> followViews(mlir::func::FuncOp entry,
+                                                      const PlannedSymbols &symbols);
 
 } // namespace attnc
 

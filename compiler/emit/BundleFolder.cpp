@@ -59,14 +59,15 @@ llvm::Error BundleFolder::commit() {
   if (wasInterrupted())
     return llvm::createStringError("interrupted");
   fs::remove_directories(scratch());
-  if (std::error_code code = fs::setPermissions(temporary, fs::perms::owner_all | fs::perms::group_read |
-                                                               fs::perms::group_exe | fs::perms::others_read |
-                                                               fs::perms::others_exe))
+  if (std::error_code code =
+          fs::setPermissions(temporary, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exe |
+                                            fs::perms::others_read | fs::perms::others_exe))
     return failed("cannot set the permissions of " + temporary, code);
   // Both names change in one step where both exist; what was there before is then `temporary`, and goes.
   unsigned flags = fs::exists(destination) ? RENAME_EXCHANGE : 0;
   if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, destination.c_str(), flags) != 0)
-    return failed("cannot move the bundle to " + destination, std::error_code(errno, std::generic_category()));
+    return failed("cannot move the bundle to " + destination,
+                  std::error_code(errno, std::generic_category()));
   if (flags == 0)
     temporary.clear();
   return llvm::Error::success();

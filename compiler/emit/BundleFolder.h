@@ -11,8 +11,8 @@
 
 namespace attnc {
 
-/// A bundle in the making. It is written beside its destination and takes its place at the end; until then an older
-/// bundle there is untouched, and whatever goes wrong leaves nothing behind.
+/// A bundle in the making. It is written beside its destination and takes its place at the end; until then an
+/// older bundle there is untouched, and whatever goes wrong leaves nothing behind.
 class BundleFolder {
 public:
   /// Fails where `destination` exists and is no bundle, or its parent cannot be written.

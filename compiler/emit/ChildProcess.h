@@ -18,8 +18,8 @@ struct ChildResult {
   std::string reason;   // why `code` is negative
 };
 
-/// Runs `program` with `arguments` (without its name) and no input. Its output is kept in memory: a full disk does
-/// not lose it. Any thread may call this.
+/// Runs `program` with `arguments` (without its name) and no input. Its output is kept in memory: a full disk
+/// does not lose it. Any thread may call this.
 ChildResult runChild(llvm::StringRef program, llvm::ArrayRef<std::string> arguments);
 
 } // namespace attnc

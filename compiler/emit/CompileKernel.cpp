@@ -31,7 +31,8 @@ static llvm::Expected<Halide::Target> parseTarget(const KernelTarget &target) {
   if (!Halide::Target::validate_target_string(target.halide))
     return llvm::createStringError("'%s' is not a Halide target", target.halide.c_str());
   Halide::Target parsed(target.halide);
-  parsed.set_features({Halide::Target::UserContext, Halide::Target::NoRuntime, Halide::Target::NoBoundsQuery});
+  parsed.set_features(
+      {Halide::Target::UserContext, Halide::Target::NoRuntime, Halide::Target::NoBoundsQuery});
   parsed.set_feature(Halide::Target::NoAsserts, !target.asserts);
   return parsed;
 }
@@ -46,7 +47,8 @@ static Halide::Module shareFirstOutput(const Halide::Module &module, const Kerne
     auto found = std::find_if(function.args.begin(), function.args.end(), isFirst);
     if (found != function.args.end() && function.linkage != Halide::LinkageType::Internal) {
       function.args.erase(found);
-      Halide::Expr shared = Halide::Internal::Variable::make(Halide::type_of<halide_buffer_t *>(), second + ".buffer");
+      Halide::Expr shared =
+          Halide::Internal::Variable::make(Halide::type_of<halide_buffer_t *>(), second + ".buffer");
       function.body = Halide::Internal::LetStmt::make(first + ".buffer", shared, function.body);
     }
     result.append(function);
@@ -60,7 +62,8 @@ static llvm::Error writeObject(attn::KernelOp kernel, const Halide::Target &targ
   if (!pipeline)
     return pipeline.takeError();
   Halide::Pipeline whole(pipeline->outputs);
-  Halide::Module module = whole.compile_to_module(pipeline->arguments, name, target, Halide::LinkageType::External);
+  Halide::Module module =
+      whole.compile_to_module(pipeline->arguments, name, target, Halide::LinkageType::External);
   if (pipeline->firstSharesSecond)
     module = shareFirstOutput(module, *pipeline);
   module.compile({{Halide::OutputFileType::object, path}});

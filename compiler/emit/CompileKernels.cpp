@@ -30,7 +30,8 @@ std::string runJob(const Job &job, StringRef compiler) {
                                           job.object.symbol, "-o", job.object.path});
   if (child.code == 0)
     return "";
-  constexpr StringRef outOfSpace = "IO failure on output stream: "; // LLVM's words when an object cannot be written
+  constexpr StringRef outOfSpace =
+      "IO failure on output stream: "; // LLVM's words when an object cannot be written
   if (size_t found = child.output.find(outOfSpace); found != std::string::npos)
     return "cannot write the objects of kernels: " + child.output.substr(found + outOfSpace.size());
   std::string text = child.output;
@@ -41,7 +42,8 @@ std::string runJob(const Job &job, StringRef compiler) {
 }
 
 /// The errors of all jobs, in the order of the jobs. An interrupt keeps further jobs from starting.
-std::vector<std::string> runJobs(llvm::ArrayRef<Job> jobs, StringRef compiler, const KernelProgress &progress) {
+std::vector<std::string> runJobs(llvm::ArrayRef<Job> jobs, StringRef compiler,
+                                 const KernelProgress &progress) {
   std::atomic<size_t> next = 0;
   std::mutex told;
   std::vector<std::string> errors(jobs.size());
@@ -54,7 +56,8 @@ std::vector<std::string> runJobs(llvm::ArrayRef<Job> jobs, StringRef compiler, c
       errors[i] = runJob(jobs[i], compiler);
     }
   };
-  std::vector<std::thread> workers(std::min<size_t>(jobs.size(), std::max(1u, std::thread::hardware_concurrency())));
+  std::vector<std::thread> workers(
+      std::min<size_t>(jobs.size(), std::max(1u, std::thread::hardware_concurrency())));
   for (std::thread &worker : workers)
     worker = std::thread(work);
   for (std::thread &worker : workers)
@@ -82,15 +85,17 @@ std::string summarize(std::vector<std::string> errors) {
 /// `x86-64` as part of a C symbol.
 std::string symbolPart(StringRef name) {
   std::string part = name.str();
-  std::replace_if(part.begin(), part.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(
+      part.begin(), part.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return part;
 }
 
 } // namespace
 
 llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned, StringRef bundle,
-                                                         llvm::ArrayRef<CpuVariant> variants, StringRef compiler,
-                                                         StringRef folder, const KernelProgress &progress) {
+                                                         llvm::ArrayRef<CpuVariant> variants,
+                                                         StringRef compiler, StringRef folder,
+                                                         const KernelProgress &progress) {
   std::vector<Job> jobs;
   std::vector<std::pair<std::string, std::string>> sources;
   for (attn::KernelOp kernel : planned.getOps<attn::KernelOp>()) {
@@ -104,7 +109,8 @@ llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned,
   for (const CpuVariant &variant : variants)
     for (const auto &[kernel, source] : sources) {
       std::string symbol = (bundle + "_" + kernel + "_" + symbolPart(variant.name)).str();
-      jobs.push_back({{kernel, variant.name, symbol, (folder + "/" + symbol + ".o").str()}, source,
+      jobs.push_back({{kernel, variant.name, symbol, (folder + "/" + symbol + ".o").str()},
+                      source,
                       instrumented(variant.target)});
     }
   std::vector<std::string> errors = runJobs(jobs, compiler, progress);

@@ -34,11 +34,13 @@ const Feature features[] = {
     {"avx512", "avx512f avx512cd"},
     {"avx512_skylake", skylake},
     {"avx512_cannonlake", "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi"},
-    {"avx512_zen4", "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi avx512_bf16 avx512_vnni "
-                    "avx512_bitalg avx512_vbmi2 avx512_vpopcntdq"},
-    {"avx512_sapphirerapids", "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi avx512_bf16 "
-                              "avx512_vnni avx512_bitalg avx512_vbmi2 avx512_vpopcntdq avx_vnni amx_tile amx_int8 "
-                              "amx_bf16"},
+    {"avx512_zen4",
+     "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi avx512_bf16 avx512_vnni "
+     "avx512_bitalg avx512_vbmi2 avx512_vpopcntdq"},
+    {"avx512_sapphirerapids",
+     "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi avx512_bf16 "
+     "avx512_vnni avx512_bitalg avx512_vbmi2 avx512_vpopcntdq avx_vnni amx_tile amx_int8 "
+     "amx_bf16"},
 };
 
 struct NamedTarget {
@@ -62,11 +64,14 @@ llvm::Expected<CpuVariant> parseTarget(StringRef text) {
   llvm::SmallVector<StringRef> words;
   rest.split(words, '-', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef word : words) {
-    const Feature *known = llvm::find_if(features, [&](const Feature &feature) { return feature.name == word; });
+    const Feature *known =
+        llvm::find_if(features, [&](const Feature &feature) { return feature.name == word; });
     if (known == std::end(features))
       return llvm::createStringError(
-          "target '" + text + "' has the feature '" + word + "', which this version does not know; it knows " +
-          llvm::join(llvm::map_range(features, [](const Feature &feature) { return feature.name.str(); }), ", "));
+          "target '" + text + "' has the feature '" + word +
+          "', which this version does not know; it knows " +
+          llvm::join(llvm::map_range(features, [](const Feature &feature) { return feature.name.str(); }),
+                     ", "));
     names.insert(word.str());
     for (StringRef feature : llvm::split(known->cpu, ' '))
       cpu.insert(feature.str());
@@ -114,7 +119,9 @@ llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list) {
     if (llvm::none_of(variants, [&](const CpuVariant &other) { return other.name == variant->name; }))
       variants.push_back(std::move(*variant));
   }
-  auto demands = [](const CpuVariant &variant) { return llvm::count(variant.features, ' ') + !variant.features.empty(); };
+  auto demands = [](const CpuVariant &variant) {
+    return llvm::count(variant.features, ' ') + !variant.features.empty();
+  };
   llvm::stable_sort(variants, [&](const auto &a, const auto &b) { return demands(a) < demands(b); });
   return variants;
 }

@@ -21,8 +21,8 @@ struct CpuVariant {
   std::string features; // as /proc/cpuinfo names them, separated by spaces
 };
 
-/// Reads a list such as `avx2,avx512`, `host` or `x86-64-linux-avx-avx2-fma`; empty gives plain x86-64, AVX2 and
-/// AVX-512. Variants come out from the least to the most demanding, each once.
+/// Reads a list such as `avx2,avx512`, `host` or `x86-64-linux-avx-avx2-fma`; empty gives plain x86-64, AVX2
+/// and AVX-512. Variants come out from the least to the most demanding, each once.
 llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list);
 
 /// Whether this machine has all features of `variant`.

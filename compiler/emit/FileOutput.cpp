@@ -17,8 +17,9 @@ llvm::Error FileOutput::close() {
     failed = stream.error();
     stream.clear_error();
   }
-  return failed ? llvm::createStringError(failed, "cannot write %s: %s", path.c_str(), failed.message().c_str())
-                : llvm::Error::success();
+  return failed
+             ? llvm::createStringError(failed, "cannot write %s: %s", path.c_str(), failed.message().c_str())
+             : llvm::Error::success();
 }
 
 llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {

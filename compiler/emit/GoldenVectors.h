@@ -8,8 +8,9 @@
 
 namespace attnc {
 
-/// Runs the least demanding variant of the finished bundle in `folder` and puts what it decodes into its manifest, for
-/// `attnc inspect --self-check`. Where this machine cannot run it, or the bundle is of graphs, nothing is recorded.
+/// Runs the least demanding variant of the finished bundle in `folder` and puts what it decodes into its
+/// manifest, for `attnc inspect --self-check`. Where this machine cannot run it, or the bundle is of graphs,
+/// nothing is recorded.
 llvm::Error recordGolden(const BundleFolder &folder);
 
 } // namespace attnc

@@ -6,8 +6,8 @@
 
 namespace attnc {
 
-/// From here on SIGINT and SIGTERM end the work at the next step, with an error and all that is temporary removed,
-/// instead of the process at once.
+/// From here on SIGINT and SIGTERM end the work at the next step, with an error and all that is temporary
+/// removed, instead of the process at once.
 void catchInterrupts();
 
 /// Whether one of them has come.

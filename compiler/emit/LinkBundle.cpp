@@ -22,7 +22,8 @@ llvm::Expected<std::string> findLinker() {
   for (StringRef name : {"ld.lld-22", "ld.lld"})
     if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name))
       return *path;
-  return llvm::createStringError("no linker: neither ld.lld-22 nor ld.lld is on the PATH (Debian: apt install lld-22)");
+  return llvm::createStringError(
+      "no linker: neither ld.lld-22 nor ld.lld is on the PATH (Debian: apt install lld-22)");
 }
 
 llvm::Error runLinker(StringRef linker, llvm::ArrayRef<std::string> arguments) {
@@ -58,10 +59,11 @@ llvm::Error localizeSymbols(StringRef from, StringRef to, llvm::ArrayRef<std::st
   return writeFile(to, bytes);
 }
 
-/// What code may ask of the program it is loaded into: C's memory functions, and a sanitizer's where it has one.
+/// What code may ask of the program it is loaded into: C's memory functions, and a sanitizer's where it has
+/// one.
 bool mayBeUndefined(StringRef symbol) {
-  return llvm::is_contained({"memcpy", "memmove", "memset", "memcmp"}, symbol) || symbol.starts_with("__asan_") ||
-         symbol.starts_with("__tsan_");
+  return llvm::is_contained({"memcpy", "memmove", "memset", "memcmp"}, symbol) ||
+         symbol.starts_with("__asan_") || symbol.starts_with("__tsan_");
 }
 
 llvm::Error checkUndefined(StringRef path) {
@@ -83,13 +85,15 @@ llvm::Error checkUndefined(StringRef path) {
 }
 
 llvm::Error writeStaticLibrary(const std::string &object, const std::string &path) {
-  llvm::Expected<llvm::NewArchiveMember> member = llvm::NewArchiveMember::getFile(object, /*Deterministic=*/true);
+  llvm::Expected<llvm::NewArchiveMember> member =
+      llvm::NewArchiveMember::getFile(object, /*Deterministic=*/true);
   if (!member)
     return member.takeError();
   member->MemberName = llvm::StringRef(object).rsplit('/').second;
   std::vector<llvm::NewArchiveMember> members;
   members.push_back(std::move(*member));
-  return llvm::writeArchive(path, members, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
+  return llvm::writeArchive(path, members, llvm::SymtabWritingMode::NormalSymtab,
+                            llvm::object::Archive::K_GNU,
                             /*Deterministic=*/true, /*Thin=*/false);
 }
 
@@ -109,13 +113,14 @@ llvm::Error linkBundle(const LinkJob &job) {
     return error;
   if (llvm::Error error = checkUndefined(object))
     return error;
-  if (llvm::Error error = writeFile(script, "{ global: " + llvm::join(job.exports, "; ") + "; local: *; };\n"))
+  if (llvm::Error error =
+          writeFile(script, "{ global: " + llvm::join(job.exports, "; ") + "; local: *; };\n"))
     return error;
   std::string library = "lib" + job.bundle + ".so";
-  if (llvm::Error error = runLinker(*linker,
-                                    {"-shared", "-soname", library, "--version-script=" + script, "--build-id=none",
-                                     "-z", "relro", "-z", "now", "-z", "noexecstack", "--hash-style=gnu", object,
-                                     "-o", job.folder + "/" + library}))
+  if (llvm::Error error =
+          runLinker(*linker, {"-shared", "-soname", library, "--version-script=" + script, "--build-id=none",
+                              "-z", "relro", "-z", "now", "-z", "noexecstack", "--hash-style=gnu", object,
+                              "-o", job.folder + "/" + library}))
     return error;
   return writeStaticLibrary(object, job.folder + "/lib" + job.bundle + ".a");
 }

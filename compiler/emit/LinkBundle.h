@@ -1,8 +1,8 @@
 //===- LinkBundle.h - objects to the bundle's libraries --------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins entries, kernels and the Halide shim into one object in which only the exported symbols are global, and makes
-// of it libNAME.so (with ld.lld) and libNAME.a. Neither needs another library than C's.
+// Joins entries, kernels and the Halide shim into one object in which only the exported symbols are global,
+// and makes of it libNAME.so (with ld.lld) and libNAME.a. Neither needs another library than C's.
 
 #ifndef ATTNC_COMPILER_EMIT_LINKBUNDLE_H
 #define ATTNC_COMPILER_EMIT_LINKBUNDLE_H

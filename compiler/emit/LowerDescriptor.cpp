@@ -3,10 +3,10 @@
 //
 // Builds `const attnrt_descriptor BUNDLE_descriptor` and the tables it points to.
 
+#include "attnrt/bundle.h"
 #include "compiler/emit/BinaryInterface.h"
 #include "compiler/emit/LowerEntries.h"
 #include "compiler/emit/PlannedModule.h"
-#include "attnrt/bundle.h"
 
 using namespace mlir;
 
@@ -85,7 +85,9 @@ private:
     return constant(symbol(name), type, LLVM::Linkage::Internal, fill);
   }
 
-  Value addressOf(const std::string &name) { return LLVM::AddressOfOp::create(builder, loc, types.pointer, name); }
+  Value addressOf(const std::string &name) {
+    return LLVM::AddressOfOp::create(builder, loc, types.pointer, name);
+  }
   Value insert(Value into, Value value, ArrayRef<int64_t> where) {
     return LLVM::InsertValueOp::create(builder, loc, into, value, where);
   }

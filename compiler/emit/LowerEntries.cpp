@@ -92,7 +92,8 @@ public:
     code.store(host, field(slot, BufferField::Host));
     code.store(code.constant(types.int8, isa<FloatType>(view.element) ? floatingPoint : signedInteger),
                field(slot, BufferField::Type, 0));
-    code.store(code.constant(types.int8, view.element.getIntOrFloatBitWidth()), field(slot, BufferField::Type, 1));
+    code.store(code.constant(types.int8, view.element.getIntOrFloatBitWidth()),
+               field(slot, BufferField::Type, 1));
     code.store(code.constant(types.int32, view.extents.size()), field(slot, BufferField::Rank));
     for (int32_t i = 0, last = view.extents.size() - 1; i <= last; ++i) {
       code.store(number(view.extents[last - i]), axisField(slot, i, AxisField::Extent));
@@ -109,8 +110,8 @@ private:
   Value allocate(Type type, int64_t number) {
     OpBuilder &b = code.builder;
     Type array = LLVM::LLVMArrayType::get(type, number);
-    Value memory =
-        LLVM::AllocaOp::create(b, code.loc, code.types.pointer, array, code.constant(code.types.int32, 1), 16);
+    Value memory = LLVM::AllocaOp::create(b, code.loc, code.types.pointer, array,
+                                          code.constant(code.types.int32, 1), 16);
     int64_t bytes = number * (type == Type(code.types.buffer) ? 56 : 16);
     LLVM::MemsetOp::create(b, code.loc, memory, code.constant(code.types.int8, 0),
                            code.constant(code.types.int64, bytes), /*isVolatile=*/false);
@@ -200,8 +201,8 @@ private:
   void lowerCall(const CallBuffers &call, BufferStack &stack, Block *exit) {
     code.loc = call.call->getLoc();
     const InterfaceTypes &types = code.types;
-    Value kernel = code.load(types.pointer,
-                             code.address(types.pointer, kernels, {static_cast<int32_t>(call.kernel)}));
+    Value kernel =
+        code.load(types.pointer, code.address(types.pointer, kernels, {static_cast<int32_t>(call.kernel)}));
     SmallVector<Value> arguments = {kernel, context};
     for (auto [slot, view] : llvm::enumerate(call.buffers)) {
       Value start = base(view);
@@ -225,9 +226,8 @@ private:
 void lowerFormula(OpBuilder &builder, Location loc, const std::string &name, attn::SizeAttr formula,
                   const PlannedModule &planned) {
   InterfaceTypes types(builder.getContext());
-  auto function =
-      LLVM::LLVMFuncOp::create(builder, loc, name, LLVM::LLVMFunctionType::get(types.int64, {types.pointer}),
-                               LLVM::Linkage::Internal);
+  auto function = LLVM::LLVMFuncOp::create(
+      builder, loc, name, LLVM::LLVMFunctionType::get(types.int64, {types.pointer}), LLVM::Linkage::Internal);
   Block *body = function.addEntryBlock(builder);
   CodeWriter code(body, loc, planned.sizes);
   code.setSizes(function.getArgument(0));

@@ -1,8 +1,9 @@
 //===- LowerEntries.h - planned entries as LLVM functions ------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Phase `llvm`: each entry becomes `int32_t NAME_ENTRY(const attnrt_invocation *)` (runtime/include/attnrt/bundle.h),
-// which fills Halide buffers on its stack and calls kernels through the table. It allocates nothing.
+// Phase `llvm`: each entry becomes `int32_t NAME_ENTRY(const attnrt_invocation *)`
+// (runtime/include/attnrt/bundle.h), which fills Halide buffers on its stack and calls kernels through the
+// table. It allocates nothing.
 
 #ifndef ATTNC_COMPILER_EMIT_LOWERENTRIES_H
 #define ATTNC_COMPILER_EMIT_LOWERENTRIES_H

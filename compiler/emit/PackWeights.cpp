@@ -89,8 +89,9 @@ std::vector<float> packValues(const WeightRecipe &recipe, const std::vector<floa
   return packed;
 }
 
-llvm::Expected<WeightHashes> packWeights(const std::vector<WeightRecipe> &recipes, const TensorReader &tensors,
-                                         const ConstantReader &constants, const std::string &path) {
+llvm::Expected<WeightHashes> packWeights(const std::vector<WeightRecipe> &recipes,
+                                         const TensorReader &tensors, const ConstantReader &constants,
+                                         const std::string &path) {
   WeightHashes hashes;
   Hash128 whole;
   FileOutput file(path);

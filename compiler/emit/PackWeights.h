@@ -1,8 +1,8 @@
 //===- PackWeights.h - weights in the kernels' layout ----------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins, transposes and packs tensors as their recipes say, and writes weights.safetensors: every weight under its
-// symbol, in the order of the offsets, the data part aligned to 64 bytes in the file.
+// Joins, transposes and packs tensors as their recipes say, and writes weights.safetensors: every weight
+// under its symbol, in the order of the offsets, the data part aligned to 64 bytes in the file.
 
 #ifndef ATTNC_COMPILER_EMIT_PACKWEIGHTS_H
 #define ATTNC_COMPILER_EMIT_PACKWEIGHTS_H
@@ -24,8 +24,9 @@ struct WeightHashes {
 std::vector<float> packValues(const WeightRecipe &recipe, const std::vector<float> &values);
 
 /// Writes the file `path` and gives its hashes.
-llvm::Expected<WeightHashes> packWeights(const std::vector<WeightRecipe> &recipes, const TensorReader &tensors,
-                                         const ConstantReader &constants, const std::string &path);
+llvm::Expected<WeightHashes> packWeights(const std::vector<WeightRecipe> &recipes,
+                                         const TensorReader &tensors, const ConstantReader &constants,
+                                         const std::string &path);
 
 } // namespace attnc
 

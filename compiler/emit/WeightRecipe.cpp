@@ -75,6 +75,10 @@ llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(ModuleOp planned) {
                                      std::to_string(offset));
     offset += recipe.bytes;
   }
+  mlir::FailureOr<PlannedModule> module = readPlannedModule(planned);
+  if (failed(module) || module->weightBytes != offset)
+    return llvm::createStringError("the weights end at byte " + std::to_string(offset) +
+                                   ", which is not what was planned");
   return recipes;
 }
 
@@ -93,7 +97,8 @@ llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(const nlohmann::json
       tensor.at("rows").get_to(recipe.rows);
       tensor.at("transposed").get_to(recipe.transposed);
       if (!isSound(recipe, offset))
-        return llvm::createStringError("the manifest's record of weight '" + recipe.name + "' contradicts itself");
+        return llvm::createStringError("the manifest's record of weight '" + recipe.name +
+                                       "' contradicts itself");
       offset += recipe.bytes;
       recipes.push_back(std::move(recipe));
     }

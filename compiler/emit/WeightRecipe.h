@@ -25,7 +25,8 @@ struct WeightRecipe {
   int64_t offset = 0;         // bytes from the start of the data part
   int64_t bytes = 0;          // with the padding to a multiple of 64
   int64_t panels = 0;         // columns of a panel; 0: dense
-  // Names in the source of weights, joined along the out axis; "" stands for zeros. None: the weight is a constant.
+  // Names in the source of weights, joined along the out axis; "" stands for zeros. None: the weight is a
+  // constant.
   std::vector<std::string> tensors;
   std::vector<int64_t> rows; // out extents of `tensors`
   bool transposed = false;   // the source holds in x out

@@ -24,7 +24,8 @@ float halfToFloat(uint16_t half) {
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
-template <typename Stored, typename Convert> std::vector<float> convert(const Tensor &tensor, Convert toFloat) {
+template <typename Stored, typename Convert>
+std::vector<float> convert(const Tensor &tensor, Convert toFloat) {
   std::vector<float> values(tensor.bytes / sizeof(Stored));
   for (size_t i = 0; i < values.size(); ++i) {
     Stored stored;
@@ -40,8 +41,10 @@ llvm::Expected<std::vector<float>> toFloats(const Tensor &tensor, const std::str
   if (tensor.type == "F16")
     return convert<uint16_t>(tensor, halfToFloat);
   if (tensor.type == "BF16")
-    return convert<uint16_t>(tensor, [](uint16_t value) { return std::bit_cast<float>(uint32_t(value) << 16); });
-  return llvm::createStringError("tensor '" + name + "' is of type " + tensor.type + "; F32, F16 and BF16 can be read");
+    return convert<uint16_t>(tensor,
+                             [](uint16_t value) { return std::bit_cast<float>(uint32_t(value) << 16); });
+  return llvm::createStringError("tensor '" + name + "' is of type " + tensor.type +
+                                 "; F32, F16 and BF16 can be read");
 }
 
 /// Steele, Lea and Flood's SplitMix64 (2014): enough for test weights, and the same everywhere.
@@ -73,15 +76,17 @@ llvm::Expected<TensorReader> readTensorsFromFile(const std::string &path) {
 }
 
 TensorReader drawTensors(uint64_t seed, std::set<std::string> scales) {
-  return [seed, scales = std::move(scales)](const std::string &name, const std::vector<int64_t> &shape)
-             -> llvm::Expected<std::vector<float>> {
+  return [seed, scales = std::move(scales)](
+             const std::string &name,
+             const std::vector<int64_t> &shape) -> llvm::Expected<std::vector<float>> {
     float center = scales.count(name) ? 1.0f : 0.0f, bound = 0.02f;
     if (shape.size() == 2)
       bound = std::sqrt(6.0f / float(shape[0] + shape[1]));
     std::vector<float> values(std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>()));
     uint64_t state = seed ^ hash64(name);
     for (float &value : values)
-      value = center + bound * (float(nextRandom(state) >> 40) * 0x1p-23f - 1.0f); // 24 bits: exact in a float
+      value =
+          center + bound * (float(nextRandom(state) >> 40) * 0x1p-23f - 1.0f); // 24 bits: exact in a float
     return values;
   };
 }

@@ -16,14 +16,14 @@
 namespace attnc {
 
 /// Gives the tensor `name` of the given shape, row by row.
-using TensorReader =
-    std::function<llvm::Expected<std::vector<float>>(const std::string &name, const std::vector<int64_t> &shape)>;
+using TensorReader = std::function<llvm::Expected<std::vector<float>>(const std::string &name,
+                                                                      const std::vector<int64_t> &shape)>;
 
 /// Tensors of a file, in float32, float16 or bfloat16. `path` may be a folder that holds model.safetensors.
 llvm::Expected<TensorReader> readTensorsFromFile(const std::string &path);
 
-/// Tensors drawn from `seed` and their own name: matrices uniform within Glorot and Bengio's bound (2010, eq. 16), so
-/// that activations neither vanish nor grow; vectors near zero, or near one if named in `scales`.
+/// Tensors drawn from `seed` and their own name: matrices uniform within Glorot and Bengio's bound (2010, eq.
+/// 16), so that activations neither vanish nor grow; vectors near zero, or near one if named in `scales`.
 TensorReader drawTensors(uint64_t seed, std::set<std::string> scales);
 
 } // namespace attnc

@@ -42,8 +42,11 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const st
   if (!kernels)
     return kernels.takeError();
   addDescriptor(*lowered, job.planned, job.name, groupByVariant(job.variants, *kernels), hash);
-  LinkJob link{job.name, {folder.scratch() + "/entries.o", folder.scratch() + "/shim.o"}, {job.name + "_descriptor"},
-               folder.scratch(), folder.path()};
+  LinkJob link{job.name,
+               {folder.scratch() + "/entries.o", folder.scratch() + "/shim.o"},
+               {job.name + "_descriptor"},
+               folder.scratch(),
+               folder.path()};
   if (llvm::Error error = writeObject(*lowered, "x86_64-unknown-linux-gnu", link.objects[0]))
     return error;
   if (llvm::Error error = writeFile(link.objects[1], {halideShimObject().data(), halideShimObject().size()}))
@@ -59,7 +62,8 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const st
 llvm::Error copyFile(const std::string &from, const std::string &to) {
   auto content = llvm::MemoryBuffer::getFile(from);
   if (!content)
-    return llvm::createStringError(content.getError(), "cannot read " + from + ": " + content.getError().message());
+    return llvm::createStringError(content.getError(),
+                                   "cannot read " + from + ": " + content.getError().message());
   return writeFile(to, (*content)->getBuffer());
 }
 
@@ -76,7 +80,8 @@ llvm::Error copyTokenizers(const Spec &spec, const BundleFolder &folder) {
 
 std::string bundleName(llvm::StringRef wanted) {
   std::string name = wanted.str();
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) ? "model_" + name : name;
 }
 
@@ -87,14 +92,15 @@ llvm::Error writeBundle(const BundleJob &job, const BundleFolder &folder) {
   Json manifest = makeManifest(job.spec, job.planned, job.name, job.variants, *recipes);
   if (llvm::Error error = writeCode(job, folder, manifestHash(manifest)))
     return error;
-  llvm::Expected<WeightHashes> hashes =
-      packWeights(*recipes, job.weights, computeConstants(job.planned), folder.path() + "/weights.safetensors");
+  llvm::Expected<WeightHashes> hashes = packWeights(*recipes, job.weights, computeConstants(job.planned),
+                                                    folder.path() + "/weights.safetensors");
   if (!hashes)
     return hashes.takeError();
   setWeightHashes(manifest, *hashes);
   if (llvm::Error error = copyTokenizers(job.spec, folder))
     return error;
-  if (llvm::Error error = writeFile(folder.path() + "/" + job.name + ".h", headerText(manifest, job.variants)))
+  if (llvm::Error error =
+          writeFile(folder.path() + "/" + job.name + ".h", headerText(manifest, job.variants)))
     return error;
   return writeFile(folder.path() + "/manifest.json", manifestText(manifest));
 }

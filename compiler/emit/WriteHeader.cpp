@@ -56,17 +56,20 @@ void writeBestVariant(llvm::raw_ostream &out, StringRef bundle, llvm::ArrayRef<C
   }
   if (llvm::none_of(variants, [](const CpuVariant &variant) { return variant.features.empty(); }))
     out << "  return 0;\n";
-  out << "#else\n  return " << (variants.front().features.empty() ? "&" + (bundle + "_descriptor.variants[0]").str() : "0")
+  out << "#else\n  return "
+      << (variants.front().features.empty() ? "&" + (bundle + "_descriptor.variants[0]").str() : "0")
       << ";\n#endif\n}\n\n";
 }
 
 /// A name of the spec as a C parameter.
 std::string parameterName(const Json &name) {
   static const std::set<StringRef> keywords = {
-      "auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do", "double", "else",
-      "enum", "extern", "false", "float", "for", "goto", "if", "inline", "int", "long", "new", "operator", "private",
-      "public", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template",
-      "this", "true", "typedef", "union", "unsigned", "using", "virtual", "void", "volatile", "while"};
+      "auto",     "bool",     "break",  "case",     "char",     "class",    "const",  "continue",
+      "default",  "delete",   "do",     "double",   "else",     "enum",     "extern", "false",
+      "float",    "for",      "goto",   "if",       "inline",   "int",      "long",   "new",
+      "operator", "private",  "public", "register", "restrict", "return",   "short",  "signed",
+      "sizeof",   "static",   "struct", "switch",   "template", "this",     "true",   "typedef",
+      "union",    "unsigned", "using",  "virtual",  "void",     "volatile", "while"};
   std::string text = name.get<std::string>();
   return keywords.count(text) ? text + "_" : text;
 }
@@ -83,7 +86,8 @@ struct GraphSignature {
     }
     for (const Json &tensor : entry["arguments"]) {
       tensorNames.push_back("(void *)" + parameterName(tensor["name"]));
-      tensors.push_back("const " + typeName(tensor) + " *" + parameterName(tensor["name"]) + shapeComment(tensor));
+      tensors.push_back("const " + typeName(tensor) + " *" + parameterName(tensor["name"]) +
+                        shapeComment(tensor));
     }
     for (const Json &tensor : entry["results"]) {
       tensorNames.push_back(parameterName(tensor["name"]));
@@ -92,7 +96,8 @@ struct GraphSignature {
   }
   /// The vector of sizes; C has no empty arrays.
   std::string sizeVector() const {
-    return "  const int64_t call_sizes[] = {" + (sizeNames.empty() ? "0" : llvm::join(sizeNames, ", ")) + "};\n";
+    return "  const int64_t call_sizes[] = {" + (sizeNames.empty() ? "0" : llvm::join(sizeNames, ", ")) +
+           "};\n";
   }
 };
 
@@ -109,16 +114,23 @@ void writeGraph(llvm::raw_ostream &out, const Json &manifest, size_t number) {
       << (signature.sizes.empty() ? "void" : llvm::join(signature.sizes, ", ")) << ") {\n"
       << signature.sizeVector() << "  return " << record << ".arena_bytes(call_sizes);\n}\n\n";
 
-  std::vector<std::string> parameters = {"attnrt_kernel_context *call_context", "const attnrt_variant *call_variant",
-                                         "const char *call_weights", "char *call_arena"};
+  std::vector<std::string> parameters = {"attnrt_kernel_context *call_context",
+                                         "const attnrt_variant *call_variant", "const char *call_weights",
+                                         "char *call_arena"};
   llvm::append_range(parameters, signature.sizes);
   llvm::append_range(parameters, signature.tensors);
-  out << "/* Runs graph '" << name << "'; 0, or an error code. The arena is aligned to 64 bytes; the weights are the data part\n"
-      << " * of weights.safetensors, aligned likewise, or null where the bundle has none; the context may be null. */\n"
-      << "static inline int32_t " << bundle << "_run_" << name << "(\n    " << llvm::join(parameters, ",\n    ") << ") {\n"
-      << signature.sizeVector() << "  void *const call_tensors[] = {" << llvm::join(signature.tensorNames, ", ")
-      << "};\n  const attnrt_invocation call = {call_context, call_tensors, call_sizes, call_arena, 0, call_weights,\n"
-      << "                                  call_variant->kernels};\n  return " << record << ".run(&call);\n}\n\n";
+  out << "/* Runs graph '" << name
+      << "'; 0, or an error code. The arena is aligned to 64 bytes; the weights are the data part\n"
+      << " * of weights.safetensors, aligned likewise, or null where the bundle has none; the context may be "
+         "null. */\n"
+      << "static inline int32_t " << bundle << "_run_" << name << "(\n    "
+      << llvm::join(parameters, ",\n    ") << ") {\n"
+      << signature.sizeVector() << "  void *const call_tensors[] = {"
+      << llvm::join(signature.tensorNames, ", ")
+      << "};\n  const attnrt_invocation call = {call_context, call_tensors, call_sizes, call_arena, 0, "
+         "call_weights,\n"
+      << "                                  call_variant->kernels};\n  return " << record
+      << ".run(&call);\n}\n\n";
 }
 
 } // namespace
@@ -128,7 +140,8 @@ std::string headerText(const Json &manifest, llvm::ArrayRef<CpuVariant> variants
   llvm::raw_string_ostream out(text);
   StringRef bundle = manifest["name"].get_ref<const std::string &>();
   std::string guard = bundle.upper() + "_H";
-  out << "/* " << bundle << ".h - generated by attnc; belongs to lib" << bundle << ".so and lib" << bundle << ".a. */\n"
+  out << "/* " << bundle << ".h - generated by attnc; belongs to lib" << bundle << ".so and lib" << bundle
+      << ".a. */\n"
       << "#ifndef " << guard << "\n#define " << guard << "\n\n"
       << "/* What follows is attnrt/bundle.h. */\n"
       << llvm::StringRef(bundleHeader().data(), bundleHeader().size()) << "\n"

@@ -1,7 +1,8 @@
 //===- WriteHeader.h - the bundle's C header -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// NAME.h: bundle.h, the descriptor's declaration, and for graphs a typed function each, over plain pointers and sizes.
+// NAME.h: bundle.h, the descriptor's declaration, and for graphs a typed function each, over plain pointers
+// and sizes.
 
 #ifndef ATTNC_COMPILER_EMIT_WRITEHEADER_H
 #define ATTNC_COMPILER_EMIT_WRITEHEADER_H

@@ -3,8 +3,8 @@
 
 #include "compiler/emit/WriteManifest.h"
 
-#include "compiler/emit/PlannedModule.h"
 #include "attnrt/attnrt.h"
+#include "compiler/emit/PlannedModule.h"
 #include "llvm/Support/Path.h"
 #include <nlohmann/json.hpp>
 

@@ -27,7 +27,8 @@ TokenizerFiles tokenizerFiles(const Spec &spec);
 
 /// Everything but the hashes of the weights and the golden vectors.
 nlohmann::ordered_json makeManifest(const Spec &spec, mlir::ModuleOp planned, llvm::StringRef bundle,
-                                    llvm::ArrayRef<CpuVariant> variants, const std::vector<WeightRecipe> &weights);
+                                    llvm::ArrayRef<CpuVariant> variants,
+                                    const std::vector<WeightRecipe> &weights);
 
 /// Puts the hashes of a weight file in.
 void setWeightHashes(nlohmann::ordered_json &manifest, const WeightHashes &hashes);

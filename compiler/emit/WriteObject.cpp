@@ -54,8 +54,8 @@ llvm::Error writeObject(mlir::ModuleOp lowered, llvm::StringRef tripleName, llvm
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, reason);
   if (!target)
     return llvm::createStringError(reason);
-  std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, /*CPU=*/"", /*Features=*/"", llvm::TargetOptions(), llvm::Reloc::PIC_));
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, /*CPU=*/"", /*Features=*/"", llvm::TargetOptions(), llvm::Reloc::PIC_));
   mlir::registerBuiltinDialectTranslation(*lowered.getContext());
   mlir::registerLLVMDialectTranslation(*lowered.getContext());
   llvm::LLVMContext context;

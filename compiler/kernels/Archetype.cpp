@@ -28,8 +28,8 @@ static bool reachesMatmul(mlir::Value value) {
   return op && (llvm::isa<attn::MatmulOp>(op) || llvm::any_of(op->getOperands(), reachesMatmul));
 }
 
-// Walks from the scores up to the product and notes what limits the keys. Masks further from the product than an
-// operation with two operands still hold: adding to a masked score leaves it masked.
+// Walks from the scores up to the product and notes what limits the keys. Masks further from the product than
+// an operation with two operands still hold: adding to a masked score leaves it masked.
 static bool walkScores(mlir::Value scores, AttentionMatch &match) {
   mlir::Operation *op = scores.getDefiningOp();
   if (!op)
@@ -64,7 +64,9 @@ std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel) {
                     !match.context.getTransposed() && yielded(kernel)[0] == match.context.getResult();
   if (!rightPlace || !walkScores(match.softmax.getScores(), match))
     return std::nullopt;
-  auto widthOf = [](mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape().back(); };
+  auto widthOf = [](mlir::Value value) {
+    return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape().back();
+  };
   if (std::max(widthOf(match.products.getLhs()), widthOf(match.context.getRhs())) > WidestHead)
     return std::nullopt;
   if (match.products->hasOneUse())

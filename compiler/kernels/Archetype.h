@@ -1,7 +1,8 @@
 //===- Archetype.h - which kind of kernel a region is -----------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks at a region's operations only. A region that is none of the special kinds is `Rows`: row-by-row expressions.
+// Looks at a region's operations only. A region that is none of the special kinds is `Rows`: row-by-row
+// expressions.
 
 #ifndef ATTNC_KERNELS_ARCHETYPE_H
 #define ATTNC_KERNELS_ARCHETYPE_H
@@ -19,14 +20,15 @@ constexpr int64_t WidestHead = 1024;
 struct AttentionMatch {
   attn::MatmulOp products, context;
   attn::SoftmaxOp softmax;
-  mlir::Value scaled;   // the products, or what `factor` makes of them: where the score function begins
+  mlir::Value scaled; // the products, or what `factor` makes of them: where the score function begins
   float factor = 1;
   bool causal = false;
-  mlir::Value lengths;  // null: keys are not limited by lengths
+  mlir::Value lengths; // null: keys are not limited by lengths
 };
 std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel);
 
-/// One linear, pointwise operations on rows, at most one norm. No views: an element needs its own column only.
+/// One linear, pointwise operations on rows, at most one norm. No views: an element needs its own column
+/// only.
 struct MatmulMatch {
   attn::LinearOp linear;
   mlir::Operation *norm = nullptr;
@@ -37,8 +39,8 @@ std::optional<MatmulMatch> matchMatmul(attn::KernelOp kernel);
 struct VocabularyMatch {
   attn::LinearOp linear;
   attn::LogSoftmaxOp logSoftmax;
-  attn::TopKOp top;   // or null
-  attn::PickOp pick;  // or null
+  attn::TopKOp top;  // or null
+  attn::PickOp pick; // or null
 };
 std::optional<VocabularyMatch> matchVocabulary(attn::KernelOp kernel);
 

@@ -1,7 +1,8 @@
 //===- Attention.cpp - attention of many queries, and of one per row --------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stages of the online softmax. Tiles of keys that are masked for a whole block of queries are skipped by predicates.
+// Stages of the online softmax. Tiles of keys that are masked for a whole block of queries are skipped by
+// predicates.
 
 #include "compiler/kernels/Attention.h"
 
@@ -84,8 +85,7 @@ private:
     s.tiledKeys = overTiledKeys("scored");
     Expr key = s.block * tiles.keys + inBlock(s.tiledKeys);
     Expr query = s.queryBlock * tiles.queries + s.query;
-    Expr product =
-        s.products(s.query, s.tiledKeys.x, s.tiledKeys.y, s.block, s.queryBlock, s.head, s.batch);
+    Expr product = s.products(s.query, s.tiledKeys.x, s.tiledKeys.y, s.block, s.queryBlock, s.head, s.batch);
     Expr score = in.score(product, {readable(key), min(query, queries - 1), s.head, s.batch});
     s.scores(s.query, s.key, s.block, s.queryBlock, s.head, s.batch) = undef<float>();
     s.scores(s.query, inBlock(s.tiledKeys), s.block, s.queryBlock, s.head, s.batch) =
@@ -99,7 +99,8 @@ private:
     RDom domain = overTiledKeys("compared");
     s.blockMaximum = Func("blockMaximum");
     s.blockMaximum(at) = MaskedScore;
-    s.blockMaximum(at) = max(s.blockMaximum(at), s.scores(s.query, inBlock(domain), s.block, s.queryBlock, s.head, s.batch));
+    s.blockMaximum(at) =
+        max(s.blockMaximum(at), s.scores(s.query, inBlock(domain), s.block, s.queryBlock, s.head, s.batch));
     s.earlier = RDom(0, blockCount(), "earlier");
     s.earlier.where(s.earlier < s.block);
     s.maximumBefore = Func("maximumBefore");
@@ -112,7 +113,8 @@ private:
 
   void buildWeights() {
     std::vector<Var> at = {s.query, s.block, s.queryBlock, s.head, s.batch};
-    RDom weighted = overTiledKeys("weighted"), summed = overTiledKeys("summed"), mixed = overTiledKeys("mixed");
+    RDom weighted = overTiledKeys("weighted"), summed = overTiledKeys("summed"),
+         mixed = overTiledKeys("mixed");
     auto weight = [&](const RDom &domain) -> Expr {
       return s.weights(s.query, inBlock(domain), s.block, s.queryBlock, s.head, s.batch);
     };
@@ -131,17 +133,18 @@ private:
         in.value.at({s.width, readable(s.block * tiles.keys + inBlock(mixed)), s.head, s.batch});
   }
 
-  // The sum of weights rides behind the context, one vector of equal lanes, so that both are one stage and the blocks
-  // of keys are visited once.
+  // The sum of weights rides behind the context, one vector of equal lanes, so that both are one stage and
+  // the blocks of keys are visited once.
   void buildState() {
     std::vector<Var> perBlock = {s.query, s.block, s.queryBlock, s.head, s.batch};
     s.decay = Func("decay");
     s.decay(perBlock) = exp2Fast(s.maximumBefore(perBlock) * Log2E - s.maximum(perBlock) * Log2E);
     s.blocks = RDom(0, blockCount(), "blocks");
     s.blocks.where(s.blocks * tiles.keys < end());
-    Expr added = select(s.width < in.valueWidth,
-                        s.blockContext(min(s.width, in.valueWidth - 1), s.query, s.blocks, s.queryBlock, s.head, s.batch),
-                        s.blockSum(s.query, s.blocks, s.queryBlock, s.head, s.batch));
+    Expr added = select(
+        s.width < in.valueWidth,
+        s.blockContext(min(s.width, in.valueWidth - 1), s.query, s.blocks, s.queryBlock, s.head, s.batch),
+        s.blockSum(s.query, s.blocks, s.queryBlock, s.head, s.batch));
     std::vector<Var> at = {s.width, s.query, s.queryBlock, s.head, s.batch};
     s.state = Func("state");
     s.state(at) = 0.f;

@@ -1,8 +1,9 @@
 //===- Attention.h - attention of many queries, and of one per row ----------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Online softmax over blocks of keys (Milakov and Gimelshein 2018; Dao et al. 2022). Blocks start at key 0 and have one
-// size, so a row's result depends on its own keys only: what lies past them adds exact zeros or is skipped.
+// Online softmax over blocks of keys (Milakov and Gimelshein 2018; Dao et al. 2022). Blocks start at key 0
+// and have one size, so a row's result depends on its own keys only: what lies past them adds exact zeros or
+// is skipped.
 
 #ifndef ATTNC_KERNELS_ATTENTION_H
 #define ATTNC_KERNELS_ATTENTION_H
@@ -11,53 +12,55 @@
 
 namespace attnc {
 
-/// Key blocks for which the running maxima have room: 128 blocks of 32 queries are 16 KiB, the most that Halide puts on
-/// the stack at once. Keys past 128 blocks of 128 (16,384) are not attended to; callers refuse such lengths.
+/// Key blocks for which the running maxima have room: 128 blocks of 32 queries are 16 KiB, the most that
+/// Halide puts on the stack at once. Keys past 128 blocks of 128 (16,384) are not attended to; callers refuse
+/// such lengths.
 constexpr int MaxKeyBlocks = 128;
 
 struct AttentionInputs {
-  Tensor query; // width x query x head x batch
-  Tensor key;   // width x key x head x batch
-  Tensor value; // value width x key x head x batch
+  Tensor query;          // width x query x head x batch
+  Tensor key;            // width x key x head x batch
+  Tensor value;          // value width x key x head x batch
   float queryFactor = 1; // applied to the query: the scale that follows the product of queries and keys
   /// The score from the product at (key, query, head, batch): scale, masks, biases.
   std::function<Halide::Expr(Halide::Expr product, const Coordinates &at)> score;
   /// Keys at or past this are masked for every query up to `lastQuery`.
   std::function<Halide::Expr(Halide::Expr lastQuery, Halide::Expr batch)> keyEnd;
-  int width = 0;      // of queries and keys
+  int width = 0; // of queries and keys
   int valueWidth = 0;
 };
 
 struct AttentionTiles {
-  int queries;  // of a block (1: one query per row)
-  int keys;     // of a block
-  int keyTile;  // keys that are scored together; divides `keys`
-  int lanes;    // of the context's width; divides both widths
+  int queries; // of a block (1: one query per row)
+  int keys;    // of a block
+  int keyTile; // keys that are scored together; divides `keys`
+  int lanes;   // of the context's width; divides both widths
 };
 
-/// Stages in the order of computation. Scores are transposed (queries in the lanes), so that keys are read as they lie
-/// and maxima and sums need no step across lanes. Indices: (query, key, block, queryBlock, head, batch).
+/// Stages in the order of computation. Scores are transposed (queries in the lanes), so that keys are read as
+/// they lie and maxima and sums need no step across lanes. Indices: (query, key, block, queryBlock, head,
+/// batch).
 struct AttentionStages {
-  Halide::Func turned;       // query x width: the block of queries, factor applied
-  Halide::Func partials;     // lane x key x block ...: products by lane (one query per row only)
-  Halide::Func products;     // query x key in tile x tile x block ...
-  Halide::Func scores;       // query x key x block ...
-  Halide::Func blockMaximum; // query x block ...
+  Halide::Func turned;        // query x width: the block of queries, factor applied
+  Halide::Func partials;      // lane x key x block ...: products by lane (one query per row only)
+  Halide::Func products;      // query x key in tile x tile x block ...
+  Halide::Func scores;        // query x key x block ...
+  Halide::Func blockMaximum;  // query x block ...
   Halide::Func maximumBefore; // query x block ...: of the blocks before
-  Halide::Func maximum;      // query x block ...: of the blocks so far
-  Halide::Func weights;      // query x key x block ...: exp(score - maximum)
-  Halide::Func blockSum;     // query x block ...
-  Halide::Func blockContext; // width x query x block ...
-  Halide::Func decay;        // query x block ...: what the sums so far are multiplied with
-  Halide::Func state;        // width + lanes x query ...: context, then the sum of weights
-  Halide::Func inverse;      // query ...
-  Halide::Func result;       // width x query x head x batch
+  Halide::Func maximum;       // query x block ...: of the blocks so far
+  Halide::Func weights;       // query x key x block ...: exp(score - maximum)
+  Halide::Func blockSum;      // query x block ...
+  Halide::Func blockContext;  // width x query x block ...
+  Halide::Func decay;         // query x block ...: what the sums so far are multiplied with
+  Halide::Func state;         // width + lanes x query ...: context, then the sum of weights
+  Halide::Func inverse;       // query ...
+  Halide::Func result;        // width x query x head x batch
   Halide::Var width, lane, query, keyInTile, key, tile, block, queryBlock, head, batch;
-  Halide::RDom inner;        // products: over the width
-  Halide::RDom acrossLanes;  // products: over the lanes of partials
-  Halide::RDom tiledKeys;    // x: key in tile, y: tile
-  Halide::RDom blocks;       // state: over the blocks of keys
-  Halide::RDom earlier;      // maximumBefore: over the blocks before
+  Halide::RDom inner;       // products: over the width
+  Halide::RDom acrossLanes; // products: over the lanes of partials
+  Halide::RDom tiledKeys;   // x: key in tile, y: tile
+  Halide::RDom blocks;      // state: over the blocks of keys
+  Halide::RDom earlier;     // maximumBefore: over the blocks before
 };
 
 AttentionStages buildAttention(const AttentionInputs &inputs, const AttentionTiles &tiles);

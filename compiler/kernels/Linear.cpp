@@ -16,7 +16,8 @@ static std::vector<Var> outerVars(size_t rank) {
   return vars;
 }
 
-// Lane and panel of column `column` of tile `columnTile`, without a division of anything that varies inside a tile.
+// Lane and panel of column `column` of tile `columnTile`, without a division of anything that varies inside a
+// tile.
 static std::pair<Expr, Expr> placeInPanels(const MatmulTile &tile, Expr column, Expr columnTile, int panels) {
   if (tile.columns < PanelColumns) {
     int parts = PanelColumns / tile.columns;
@@ -66,10 +67,15 @@ Expr selectByRows(Expr rows, const std::vector<MatmulTile> &tiles, std::vector<E
   return result;
 }
 
-LinearStages buildLinear(const LinearInputs &inputs, const std::vector<MatmulTile> &tiles, const Epilogue &epilogue,
-                         const std::string &name) {
-  LinearStages stages{Func(name), Var("column"), Var("row"), outerVars(inputs.input.extents.size()),
-                      inputs.input.extents[1], inputs.weight.out, {}};
+LinearStages buildLinear(const LinearInputs &inputs, const std::vector<MatmulTile> &tiles,
+                         const Epilogue &epilogue, const std::string &name) {
+  LinearStages stages{Func(name),
+                      Var("column"),
+                      Var("row"),
+                      outerVars(inputs.input.extents.size()),
+                      inputs.input.extents[1],
+                      inputs.weight.out,
+                      {}};
   std::vector<Var> vars = {stages.column, stages.row};
   vars.insert(vars.end(), stages.outer.begin(), stages.outer.end());
   Coordinates at(vars.begin(), vars.end());

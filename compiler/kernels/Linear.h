@@ -1,8 +1,8 @@
 //===- Linear.h - rows times a packed weight matrix -------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// One accumulator per class of row counts, so that one row and hundreds each get a tile of their own. An element is
-// summed over the input in order, columns in the lanes: it has the same bits in every class.
+// One accumulator per class of row counts, so that one row and hundreds each get a tile of their own. An
+// element is summed over the input in order, columns in the lanes: it has the same bits in every class.
 
 #ifndef ATTNC_KERNELS_LINEAR_H
 #define ATTNC_KERNELS_LINEAR_H
@@ -19,7 +19,8 @@ struct MatmulTile {
   int columns;
 };
 
-/// A matmul as tiles see it: sums(column, row, columnTile, rowTile, outer...), column < tile.columns, row < tile.rows.
+/// A matmul as tiles see it: sums(column, row, columnTile, rowTile, outer...), column < tile.columns, row <
+/// tile.rows.
 struct Accumulator {
   MatmulTile tile;
   Halide::Func sums;
@@ -38,7 +39,7 @@ struct LinearInputs {
 using Epilogue = std::function<Halide::Expr(const Tensor &linear, const Coordinates &at)>;
 
 struct LinearStages {
-  Halide::Func result;                // columns x rows x outer...
+  Halide::Func result; // columns x rows x outer...
   Halide::Var column, row;
   std::vector<Halide::Var> outer;
   Halide::Expr rows;
@@ -52,12 +53,14 @@ Accumulator buildAccumulator(const LinearInputs &inputs, MatmulTile tile, const 
 /// The linear's result (bias added) at plain coordinates, read from `accumulator`.
 Tensor linearResult(const LinearInputs &inputs, const Accumulator &accumulator);
 
-/// Chooses among alternatives by the number of rows: alternative `i` serves up to `tiles[i].rows` rows, the last one any.
-Halide::Expr selectByRows(Halide::Expr rows, const std::vector<MatmulTile> &tiles, std::vector<Halide::Expr> alternatives);
+/// Chooses among alternatives by the number of rows: alternative `i` serves up to `tiles[i].rows` rows, the
+/// last one any.
+Halide::Expr selectByRows(Halide::Expr rows, const std::vector<MatmulTile> &tiles,
+                          std::vector<Halide::Expr> alternatives);
 
 /// `tiles` in the order of the row counts they serve (see selectByRows).
-LinearStages buildLinear(const LinearInputs &inputs, const std::vector<MatmulTile> &tiles, const Epilogue &epilogue,
-                         const std::string &name);
+LinearStages buildLinear(const LinearInputs &inputs, const std::vector<MatmulTile> &tiles,
+                         const Epilogue &epilogue, const std::string &name);
 
 } // namespace attnc
 

@@ -18,22 +18,24 @@ static Expr horner(Expr x, const std::vector<float> &coefficients) {
   return result;
 }
 
-// 2^x = 2^n * 2^f with n the nearest whole number and f in [-1/2, 1/2]. Adding 1.5 * 2^23 rounds to n and leaves n in
-// the low bits of the sum (no call to floor, which plain x86-64 has no instruction for). The polynomial of degree 5
-// with 2^0 = 1 exactly is within 9.2e-8 of 2^f; its evaluation in float32 adds one rounding, 2^-23 in all.
+// 2^x = 2^n * 2^f with n the nearest whole number and f in [-1/2, 1/2]. Adding 1.5 * 2^23 rounds to n and
+// leaves n in the low bits of the sum (no call to floor, which plain x86-64 has no instruction for). The
+// polynomial of degree 5 with 2^0 = 1 exactly is within 9.2e-8 of 2^f; its evaluation in float32 adds one
+// rounding, 2^-23 in all.
 Expr exp2Fast(Expr x) {
   const float magic = 12582912.f;
   x = clamp(x, -126.f, 127.f);
   Expr shifted = strict_float(x + magic);
   Expr fraction = x - strict_float(shifted - magic);
-  Expr power = horner(fraction, {1.f, 0.693146978f, 0.240222421f, 0.0555073374f, 0.00967151264f, 0.00132647271f});
+  Expr power =
+      horner(fraction, {1.f, 0.693146978f, 0.240222421f, 0.0555073374f, 0.00967151264f, 0.00132647271f});
   return reinterpret<float>(reinterpret<int32_t>(power) + (reinterpret<int32_t>(shifted) << 23));
 }
 
 Expr expFast(Expr x) { return exp2Fast(x * Log2E); }
 
-// x = 2^e * m with m in [sqrt(1/2), sqrt(2)); log(m) = f - f^2/2 + f^3 P(f), f = m - 1, P within 3.2e-8 relative. The
-// two parts of log(2) keep e * log(2) exact in its leading bits.
+// x = 2^e * m with m in [sqrt(1/2), sqrt(2)); log(m) = f - f^2/2 + f^3 P(f), f = m - 1, P within 3.2e-8
+// relative. The two parts of log(2) keep e * log(2) exact in its leading bits.
 Expr logFast(Expr x) {
   Expr bits = reinterpret<int32_t>(x);
   Expr shifted = bits - 0x3f3504f3; // of sqrt(1/2)
@@ -62,8 +64,8 @@ Expr tanhFast(Expr x) {
   Expr above = horner(square, {4.89352455891786e-03f, 6.37261928875436e-04f, 1.48572235717979e-05f,
                                5.12229709037114e-08f, -8.60467152213735e-11f, 2.00018790482477e-13f,
                                -2.76076847742355e-16f});
-  Expr below = horner(square, {4.89352518554385e-03f, 2.26843463243900e-03f, 1.18534705686654e-04f,
-                               1.19825839466702e-06f});
+  Expr below = horner(
+      square, {4.89352518554385e-03f, 2.26843463243900e-03f, 1.18534705686654e-04f, 1.19825839466702e-06f});
   return x * above / below;
 }
 

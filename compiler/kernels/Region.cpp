@@ -14,7 +14,9 @@ namespace attnc {
 
 static RankedTensorType typeOf(mlir::Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
-static bool isPanels(RankedTensorType type) { return llvm::isa_and_nonnull<attn::PanelsAttr>(type.getEncoding()); }
+static bool isPanels(RankedTensorType type) {
+  return llvm::isa_and_nonnull<attn::PanelsAttr>(type.getEncoding());
+}
 
 Region::Region(attn::KernelOp kernel) : kernelOp(kernel) {
   for (mlir::BlockArgument argument : kernel.getBody().getArguments())
@@ -114,9 +116,8 @@ Tensor Region::inputTensor(mlir::BlockArgument argument) {
   Halide::ImageParam param = inputs[argument.getArgNumber()];
   if (isPanels(type)) {
     Coordinates extents = {int(type.getDimSize(1)), int(type.getDimSize(0))};
-    return {extents, [=](const Coordinates &at) {
-              return param(at[1] % PanelColumns, at[0], at[1] / PanelColumns);
-            }};
+    return {extents,
+            [=](const Coordinates &at) { return param(at[1] % PanelColumns, at[0], at[1] / PanelColumns); }};
   }
   Coordinates extents;
   for (int axis = 0; axis < param.dimensions(); ++axis)

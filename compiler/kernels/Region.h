@@ -1,8 +1,9 @@
 //===- Region.h - a kernel's region as Halide sees it -----------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns an `attn.kernel` into Halide arguments and tensors. Pointwise operations, masks, views and indirections become
-// expressions; what an archetype computes in stages of its own is bound before it is asked for.
+// Turns an `attn.kernel` into Halide arguments and tensors. Pointwise operations, masks, views and
+// indirections become expressions; what an archetype computes in stages of its own is bound before it is
+// asked for.
 
 #ifndef ATTNC_KERNELS_REGION_H
 #define ATTNC_KERNELS_REGION_H
@@ -23,7 +24,8 @@ class Region {
 public:
   explicit Region(attn::KernelOp kernel);
 
-  /// The elements of `value`. Operations with sums of their own are computed inline, once per element, unless bound.
+  /// The elements of `value`. Operations with sums of their own are computed inline, once per element, unless
+  /// bound.
   Tensor tensor(mlir::Value value);
 
   /// From now on `value` is read from `tensor`. An empty tensor removes the binding.
@@ -38,7 +40,6 @@ public:
   /// Tells Halide the extents of a result (or scratch) of this type. Elements of a tuple share them.
   void constrain(Halide::Func result, mlir::RankedTensorType type);
 
-  attn::KernelOp kernel() const { return kernelOp; }
   mlir::ValueRange results();
   std::vector<Halide::Argument> arguments() const;
 

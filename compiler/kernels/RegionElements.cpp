@@ -101,7 +101,8 @@ Tensor Region::buildPointwise(mlir::Operation *op) {
         return map([=](Expr x, const Coordinates &) { return applyActivation(kind, x); });
       })
       .Case([&](attn::CausalMaskOp) {
-        return map([=](Expr x, const Coordinates &at) { return Halide::select(at[0] <= at[1], x, MaskedScore); });
+        return map(
+            [=](Expr x, const Coordinates &at) { return Halide::select(at[0] <= at[1], x, MaskedScore); });
       })
       .Case([&](attn::PaddingMaskOp mask) {
         Tensor lengths = tensor(mask.getLengths());

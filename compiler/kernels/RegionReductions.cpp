@@ -1,7 +1,8 @@
 //===- RegionReductions.cpp - sums where no archetype has stages for them ---===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plain form of linear, matmul, norms and softmax: right for any region, for those that no archetype covers.
+// The plain form of linear, matmul, norms and softmax: right for any region, for those that no archetype
+// covers.
 
 #include "compiler/kernels/Math.h"
 #include "compiler/kernels/Region.h"
@@ -46,7 +47,8 @@ Tensor Region::buildReduction(mlir::Operation *op) {
         Coordinates extents = {in.extents[0], in.extents[1], in.extents[3]};
         return {extents, [=](const Coordinates &at) {
                   RDom head(0, in.extents[2]);
-                  return Halide::sum(head, in.at({at[0], at[1], head, at[2]})) / Halide::cast<float>(in.extents[2]);
+                  return Halide::sum(head, in.at({at[0], at[1], head, at[2]})) /
+                         Halide::cast<float>(in.extents[2]);
                 }};
       });
 }

@@ -43,8 +43,9 @@ RowNormStages buildRowNorm(const RowNormInputs &inputs, const std::string &name)
 
   Func mean;
   if (inputs.centred)
-    mean = addMean(stages, inputs, rows, [&](Expr column) { return inputs.input.at(prepend(column, rows)); },
-                   name + "_mean");
+    mean = addMean(
+        stages, inputs, rows, [&](Expr column) { return inputs.input.at(prepend(column, rows)); },
+        name + "_mean");
   auto square = [&](Expr column) {
     Expr value = inputs.input.at(prepend(column, rows));
     Expr centred = inputs.centred ? value - mean(rowAt) : value;

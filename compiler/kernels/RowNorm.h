@@ -1,7 +1,8 @@
 //===- RowNorm.h - layer norm and root-mean-square norm of rows -------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of a row are taken in lanes over the whole width and added pairwise: the order depends on the width alone.
+// Sums of a row are taken in lanes over the whole width and added pairwise: the order depends on the width
+// alone.
 
 #ifndef ATTNC_KERNELS_ROW_NORM_H
 #define ATTNC_KERNELS_ROW_NORM_H
@@ -14,7 +15,7 @@ namespace attnc {
 
 /// `centred`: layer norm; otherwise root-mean-square norm. `lanes` divides `width`.
 struct RowNormInputs {
-  Tensor input; // width x outer...
+  Tensor input;                                                  // width x outer...
   std::function<Halide::Expr(Halide::Expr column)> weight, bias; // bias may be empty
   float epsilon = 0;
   bool centred = true;
@@ -24,9 +25,9 @@ struct RowNormInputs {
 
 /// Per-row stages; each is indexed by the outer axes, partial sums by the lane before them.
 struct RowNormStages {
-  std::vector<Halide::Func> partials;   // lane x outer...
+  std::vector<Halide::Func> partials; // lane x outer...
   std::vector<Halide::RDom> partialDomains;
-  std::vector<Halide::Func> rowValues;  // outer...
+  std::vector<Halide::Func> rowValues; // outer...
   Halide::Var lane;
   Tensor result;
 };

@@ -1,8 +1,9 @@
 //===- Tensor.h - values inside a kernel as Halide expressions --------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A value of a kernel's region is known by its elements: a function from coordinates to an expression. Pointwise
-// operations and views compose such functions and so cost nothing until a stage asks for an element.
+// A value of a kernel's region is known by its elements: a function from coordinates to an expression.
+// Pointwise operations and views compose such functions and so cost nothing until a stage asks for an
+// element.
 
 #ifndef ATTNC_KERNELS_TENSOR_H
 #define ATTNC_KERNELS_TENSOR_H
@@ -36,8 +37,8 @@ struct PanelMatrix {
   int panels() const { return (out + PanelColumns - 1) / PanelColumns; }
 };
 
-/// Scores are set to this where a key is masked, and are masked where they are below half of it. It stands for minus
-/// infinity, which the compiler may assume not to occur (fast-math).
+/// Scores are set to this where a key is masked, and are masked where they are below half of it. It stands
+/// for minus infinity, which the compiler may assume not to occur (fast-math).
 constexpr float MaskedScore = -1e30f;
 
 } // namespace attnc

@@ -38,20 +38,44 @@ static LinearInputs withReadableBias(LinearInputs inputs) {
   return inputs;
 }
 
-static PanelStages buildPanels(const LinearInputs &inputs, MatmulTile tile, const VocabularyStages &vocabulary) {
+// Exponentials are taken and halves added with no freedom left to the compiler: a panel's sum has the same bits in every class of
+// row counts.
+static void addPanelSum(PanelStages &stages, const std::string &suffix) {
+  Var lane = stages.lane, panel = stages.panel, row = stages.row;
+  Func exponentials("exponentials" + suffix);
+  exponentials(lane, panel, row) =
+      strict_float(expFast(stages.logits(panel * PanelColumns + lane, row) - stages.maximum(panel, row)));
+  stages.halves = {exponentials};
+  for (int lanes = PanelColumns / 2; lanes >= 4; lanes /= 2) {
+    Func whole = stages.halves.back(), half("half" + std::to_string(lanes) + "of" + suffix);
+    half(lane, panel, row) = strict_float(whole(lane, panel, row) + whole(lane + lanes, panel, row));
+    stages.halves.push_back(half);
+  }
+  Func four = stages.halves.back();
+  stages.sum(panel, row) =
+      strict_float((four(0, panel, row) + four(2, panel, row)) + (four(1, panel, row) + four(3, panel, row)));
+}
+
+static PanelStages buildPanels(const LinearInputs &inputs, MatmulTile tile,
+                               const VocabularyStages &vocabulary) {
   std::string suffix = std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
-  PanelStages stages{buildAccumulator(inputs, tile, "sums" + suffix), Func("logits" + suffix),
-                     Func("panelMaximum" + suffix), Func("panelSum" + suffix), Var("word"), vocabulary.row,
-                     vocabulary.panel};
+  PanelStages stages{buildAccumulator(inputs, tile, "sums" + suffix),
+                     Func("logits" + suffix),
+                     Func("panelMaximum" + suffix),
+                     Func("panelSum" + suffix),
+                     {},
+                     Var("word"),
+                     vocabulary.row,
+                     vocabulary.panel,
+                     Var("lane")};
   stages.logits(stages.word, stages.row) =
       maskedLogit(inputs, linearResult(inputs, stages.accumulator), stages.word, stages.row);
-  RDom compared(0, PanelColumns, "compared"), summed(0, PanelColumns, "summed");
+  RDom compared(0, PanelColumns, "compared");
   stages.maximum(stages.panel, stages.row) = BelowAll;
   stages.maximum(stages.panel, stages.row) =
-      max(stages.maximum(stages.panel, stages.row), stages.logits(stages.panel * PanelColumns + compared, stages.row));
-  stages.sum(stages.panel, stages.row) = 0.f;
-  stages.sum(stages.panel, stages.row) +=
-      expFast(stages.logits(stages.panel * PanelColumns + summed, stages.row) - stages.maximum(stages.panel, stages.row));
+      max(stages.maximum(stages.panel, stages.row),
+          stages.logits(stages.panel * PanelColumns + compared, stages.row));
+  addPanelSum(stages, suffix);
   return stages;
 }
 
@@ -105,8 +129,8 @@ VocabularyStages buildVocabulary(const LinearInputs &plain, const std::vector<Ma
   return stages;
 }
 
-// The largest of the lanes' maxima, one a round, down to the one that as many panels reach as words are wanted. Equal
-// maxima count once, which only lowers the threshold.
+// The largest of the lanes' maxima, one a round, down to the one that as many panels reach as words are
+// wanted. Equal maxima count once, which only lowers the threshold.
 static Func buildThreshold(const LogSumStages &logSum, Expr candidates) {
   Func threshold("threshold");
   RDom round(0, MaximumLanes, 0, min(candidates, MaximumLanes), "round");
@@ -161,15 +185,16 @@ RowLogSumStages buildRowLogSum(const Tensor &logits, int width, int lanes) {
   RDom compared(0, width / lanes, "compared"), summed(0, width / lanes, "summed");
   s.laneMaxima = Func("laneMaxima");
   s.laneMaxima(s.lane, s.row) = BelowAll;
-  s.laneMaxima(s.lane, s.row) = max(s.laneMaxima(s.lane, s.row), logits.at({compared * lanes + s.lane, s.row}));
+  s.laneMaxima(s.lane, s.row) =
+      max(s.laneMaxima(s.lane, s.row), logits.at({compared * lanes + s.lane, s.row}));
   s.maximum = Func("rowMaximum");
   s.maximum(s.row) = maxPairwise([&](int lane) -> Expr { return s.laneMaxima(lane, s.row); }, lanes);
   s.laneSums = Func("laneSums");
   s.laneSums(s.lane, s.row) = 0.f;
   s.laneSums(s.lane, s.row) += expFast(logits.at({summed * lanes + s.lane, s.row}) - s.maximum(s.row));
   s.logSum = Func("logSum");
-  s.logSum(s.row) =
-      s.maximum(s.row) + logFast(sumPairwise([&](int lane) -> Expr { return s.laneSums(lane, s.row); }, lanes));
+  s.logSum(s.row) = s.maximum(s.row) +
+                    logFast(sumPairwise([&](int lane) -> Expr { return s.laneSums(lane, s.row); }, lanes));
   return s;
 }
 

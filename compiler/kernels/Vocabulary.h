@@ -1,8 +1,9 @@
 //===- Vocabulary.h - log-probabilities of a vocabulary projection ----------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Logits of every word are summed up panel by panel: a panel leaves its maximum and the sum of exponentials, no logit
-// is written. The best words lie in the panels of the best maxima; only those panels are computed again.
+// Logits of every word are summed up panel by panel: a panel leaves its maximum and the sum of exponentials,
+// no logit is written. The best words lie in the panels of the best maxima; only those panels are computed
+// again.
 
 #ifndef ATTNC_KERNELS_VOCABULARY_H
 #define ATTNC_KERNELS_VOCABULARY_H
@@ -16,7 +17,9 @@ struct PanelStages {
   Accumulator accumulator;
   Halide::Func logits;       // word x row
   Halide::Func maximum, sum; // panel x row
-  Halide::Var word, row, panel;
+  std::vector<Halide::Func>
+      halves; // lane x panel x row: exponentials, then sums of their halves, 32 to 4 lanes
+  Halide::Var word, row, panel, lane;
 };
 
 /// Per-row stages between panels and results.
@@ -43,12 +46,12 @@ constexpr int MaximumLanes = 64;
 VocabularyStages buildVocabulary(const LinearInputs &inputs, const std::vector<MatmulTile> &tiles);
 
 struct TopStages {
-  Halide::Func threshold;  // row: a panel whose maximum is below holds none of the best
-  Halide::Func sums;       // word in panel x panel x row: logits computed again
-  Halide::Func result;     // candidate x row: (log-probability, word)
+  Halide::Func threshold; // row: a panel whose maximum is below holds none of the best
+  Halide::Func sums;      // word in panel x panel x row: logits computed again
+  Halide::Func result;    // candidate x row: (log-probability, word)
   Halide::Var word, row, candidate, panel;
-  Halide::RDom k;          // of sums
-  Halide::RDom insertion;  // x: candidate from the last, y: word in panel, z: panel
+  Halide::RDom k;         // of sums
+  Halide::RDom insertion; // x: candidate from the last, y: word in panel, z: panel
 };
 
 TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabulary);

@@ -11,10 +11,10 @@
 
 namespace attnc {
 
-// A tile's accumulators, one vector of weights per column group and a broadcast fit the registers. Few rows take wide
-// tiles: a sum needs 4 cycles, two start per cycle, so 8 vectors must be under way. 32 registers: 6 x 64 = 24 sums,
-// 8 x 32 = 16, 4 x 64 = 16, 1 x 128 = 8. 16 registers: 6 x 16 = 12, 4 x 16 = 8, 1 x 64 = 8. Plain x86-64 multiplies
-// into a register of its own: 2 x 16 = 8 sums, 4 weights, 2 products.
+// A tile's accumulators, one vector of weights per column group and a broadcast fit the registers. Few rows
+// take wide tiles: a sum needs 4 cycles, two start per cycle, so 8 vectors must be under way. 32 registers: 6
+// x 64 = 24 sums, 8 x 32 = 16, 4 x 64 = 16, 1 x 128 = 8. 16 registers: 6 x 16 = 12, 4 x 16 = 8, 1 x 64 = 8.
+// Plain x86-64 multiplies into a register of its own: 2 x 16 = 8 sums, 4 weights, 2 products.
 static std::vector<MatmulTile> matmulTiles(CpuClass kind) {
   switch (kind) {
   case CpuClass::Avx512:
@@ -27,14 +27,21 @@ static std::vector<MatmulTile> matmulTiles(CpuClass kind) {
   return {};
 }
 
-// A task is worth a thread from about 2^17 multiplications per row; 48 rows of 512 floats take 96 KiB of the second
-// cache and meet each panel of weights once.
+/// 96 rows of 512 floats are 192 KiB: they stay in the second cache while each panel of weights meets them
+/// once.
+constexpr int RowsPerTask = 96;
+
+// A task is worth a thread from about 2^17 multiplications per row.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out) {
   MatmulSchedule schedule{matmulTiles(cpu.kind), cpu.lanes, 0, 0};
+  // A tile wider than the weight would sum its last panel several times.
+  for (MatmulTile &tile : schedule.tiles)
+    while (tile.columns > PanelColumns && tile.columns / 2 >= out)
+      tile.columns /= 2;
   const int grain = 128; // every tile's columns divide it
   int columns = std::max(1, (1 << 17) / std::max(1, in * grain)) * grain;
   schedule.columnsPerTask = std::min(columns, (out + grain - 1) / grain * grain);
-  schedule.rowTilesPerTask = 48 / schedule.tiles.back().rows;
+  schedule.rowTilesPerTask = RowsPerTask / schedule.tiles.back().rows;
   return schedule;
 }
 
@@ -42,8 +49,8 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out) {
 constexpr int StackFloats = 4096;
 
 // Products: `keyTile` keys by one or two vectors of queries, as many sums as a matmul's tile has. Context:
-// `contextRows` x `contextColumns`, counted alike. 128 keys x 32 queries of scores are 16 KiB, and so is their state up
-// to a width of 112; wider heads take fewer queries.
+// `contextRows` x `contextColumns`, counted alike. 128 keys x 32 queries of scores are 16 KiB, and so is
+// their state up to a width of 112; wider heads take fewer queries.
 AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool oneQuery) {
   int lanes = std::min(lanesDividing(width, cpu.lanes), lanesDividing(valueWidth, cpu.lanes));
   AttentionSchedule schedule{{1, 128, 16, lanes}, width, valueWidth, 1, 1, valueWidth};

@@ -15,8 +15,8 @@ namespace attnc {
 struct MatmulSchedule {
   std::vector<MatmulTile> tiles; // in the order of the rows they serve, the last one any number
   int lanes;
-  int columnsPerTask;            // a multiple of every tile's columns
-  int rowTilesPerTask;           // of the last tile
+  int columnsPerTask;  // a multiple of every tile's columns
+  int rowTilesPerTask; // of the last tile
 };
 
 /// `in` and `out` are the weight's widths.
@@ -24,7 +24,7 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out);
 
 struct AttentionSchedule {
   AttentionTiles tiles;
-  int width;          // of queries and keys
+  int width; // of queries and keys
   int valueWidth;
   int queryLanes;     // lanes of a vector of queries
   int contextRows;    // tile of weights x values: queries

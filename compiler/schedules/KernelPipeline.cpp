@@ -69,14 +69,16 @@ void PipelineBuilder::addResult(Func result, mlir::Value value) {
 }
 
 LinearInputs PipelineBuilder::linearInputs(attn::LinearOp linear) {
-  return {region.tensor(linear.getInput()), region.panels(linear.getWeight()), region.vector(linear.getBias())};
+  return {region.tensor(linear.getInput()), region.panels(linear.getWeight()),
+          region.vector(linear.getBias())};
 }
 
 //===----------------------------------------------------------------------===//
 // Matmul with epilogue
 //===----------------------------------------------------------------------===//
 
-void PipelineBuilder::addLinearResult(const MatmulMatch &match, mlir::Value value, const LinearInputs &inputs) {
+void PipelineBuilder::addLinearResult(const MatmulMatch &match, mlir::Value value,
+                                      const LinearInputs &inputs) {
   MatmulSchedule schedule = chooseMatmul(cpu, inputs.weight.in, inputs.weight.out);
   mlir::Value linear = attn::LinearOp(match.linear).getResult();
   auto epilogue = [&](const Tensor &result, const Coordinates &at) {
@@ -260,11 +262,12 @@ static bool mayBeMasked(mlir::Value value) {
   mlir::Operation *op = value.getDefiningOp();
   if (!op || llvm::isa<attn::SoftmaxOp, attn::MatmulOp, attn::LinearOp>(op))
     return false;
-  return llvm::isa<attn::CausalMaskOp, attn::PaddingMaskOp>(op) || llvm::any_of(op->getOperands(), mayBeMasked);
+  return llvm::isa<attn::CausalMaskOp, attn::PaddingMaskOp>(op) ||
+         llvm::any_of(op->getOperands(), mayBeMasked);
 }
 
-/// The element of a result as memory holds it: masked scores are minus infinity there, made as bits because the
-/// compiler may assume that no float is infinite.
+/// The element of a result as memory holds it: masked scores are minus infinity there, made as bits because
+/// the compiler may assume that no float is infinite.
 Expr PipelineBuilder::storable(mlir::Value value, const Coordinates &at) {
   Expr element = region.tensor(value).at(at);
   if (!mayBeMasked(value))
@@ -296,10 +299,20 @@ void PipelineBuilder::buildRows() {
   }
 }
 
+static bool isSupported(mlir::Operation *op) {
+  return attn::isView(op) ||
+         llvm::isa<attn::EmbedOp, attn::AddPositionsOp, attn::ScaleOp, attn::AddOp, attn::MulOp,
+                   attn::LinearOp, attn::ActivationOp, attn::LayerNormOp, attn::RmsNormOp, attn::MatmulOp,
+                   attn::CausalMaskOp, attn::PaddingMaskOp, attn::SoftmaxOp, attn::MeanHeadsOp,
+                   attn::AppendOp, attn::LookupOp, attn::TakeOp, attn::IncrementOp, attn::LogSoftmaxOp,
+                   attn::PickOp, attn::TopKOp>(op);
+}
+
 llvm::Expected<KernelPipeline> PipelineBuilder::build() {
   for (mlir::Operation &op : kernel.getBody().front().without_terminator())
-    if (llvm::isa<attn::RecurrenceOp>(op))
-      return llvm::createStringError("kernel '%s': no schedule for '%s' yet", kernel.getSymName().str().c_str(),
+    if (!isSupported(&op))
+      return llvm::createStringError("kernel '%s': no kernel can be built for '%s' yet",
+                                     kernel.getSymName().str().c_str(),
                                      op.getName().getStringRef().str().c_str());
   if (auto match = matchVocabulary(kernel)) {
     if (llvm::Error error = buildVocabularyKernel(*match))
@@ -311,8 +324,13 @@ llvm::Expected<KernelPipeline> PipelineBuilder::build() {
     buildMatmul(*match);
   } else if (auto match = matchAttention(kernel)) {
     buildAttentionKernel(*match);
-  } else if (auto append = findOnly<attn::AppendOp>(kernel)) {
-    buildAppend(append);
+  } else if (llvm::all_of(region.results(),
+                          [](mlir::Value value) { return value.getDefiningOp<attn::AppendOp>(); })) {
+    for (mlir::Value value : region.results())
+      buildAppend(value.getDefiningOp<attn::AppendOp>());
+  } else if (!kernel.getBody().front().getOps<attn::AppendOp>().empty()) {
+    return llvm::createStringError("kernel '%s': 'attn.append' must be the last operation of each result",
+                                   kernel.getSymName().str().c_str());
   } else {
     buildRows();
   }

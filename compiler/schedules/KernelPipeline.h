@@ -14,9 +14,10 @@
 namespace attnc {
 
 struct KernelPipeline {
-  std::vector<Halide::Func> outputs;        // their buffers, in order: results, then scratch
+  std::vector<Halide::Func> outputs; // their buffers, in order: results, then scratch
   std::vector<Halide::Argument> arguments;
-  /// The first output's buffer is not an argument of the kernel: it is the second output's, worked on in place.
+  /// The first output's buffer is not an argument of the kernel: it is the second output's, worked on in
+  /// place.
   bool firstSharesSecond = false;
 };
 

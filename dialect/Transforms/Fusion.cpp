@@ -80,8 +80,9 @@ static void explainFused(const Group &group, StringRef what, ArrayRef<Value> res
     remark << "; " << saved.str() << " bytes less to write";
 }
 
-/// Orders the members by what they read: each comes right after its operands, left before right. Unlike the order of the
-/// block this does not depend on what stands around the group, so equal work gives equal regions.
+/// Orders the members by what they read: each comes right after its operands, left before right. Unlike the
+/// order of the block this does not depend on what stands around the group, so equal work gives equal
+/// regions.
 static void orderByOperands(Group &group) {
   llvm::SetVector<Operation *> ordered;
   std::function<void(Operation *)> visit = [&](Operation *op) {

@@ -40,7 +40,8 @@ KernelBuilder::KernelBuilder(FusedOp fused) : fused(fused), values(fused.getInpu
       }
 }
 
-/// Rows are given as (batch, query, width) or (row, width), ids without the width; work on other ranks is left as it is.
+/// Rows are given as (batch, query, width) or (row, width), ids without the width; work on other ranks is
+/// left as it is.
 void KernelBuilder::checkRows() {
   for (Operation &op : fused.getBody().front())
     for (OpOperand &operand : op.getOpOperands()) {

@@ -1,8 +1,8 @@
 //===- KernelBench.cpp - kernels against the machine's limits ---------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles kernels for each variant, checks them against the oracle and prints their speed as a share of the limit that
-// is measured in the same run. One core. `KernelBench [part of a kernel's name]`.
+// Compiles kernels for each variant, checks them against the oracle and prints their speed as a share of the
+// limit that is measured in the same run. One core. `KernelBench [part of a kernel's name]`.
 
 #include "tests/bench/MachineLimits.h"
 #include "tests/kernels/KernelHarness.h"
@@ -19,8 +19,8 @@ namespace {
 struct Measurement {
   std::string name, text;
   Sizes sizes;
-  double operations;     // floating point, or
-  double bytes;          // read, where operations is 0
+  double operations; // floating point, or
+  double bytes;      // read, where operations is 0
 };
 
 std::string linearText(int in, int out) {
@@ -28,9 +28,9 @@ std::string linearText(int in, int out) {
   std::string y = "tensor<?x" + std::to_string(out) + "xf32, #attn.axes<row, width>>";
   std::string w = "tensor<" + std::to_string(out) + "x" + std::to_string(in) + "xf32, #attn.panels<32>>";
   std::string b = "tensor<" + std::to_string(out) + "xf32>";
-  return "attn.kernel @k {\n^bb0(%x: " + x + ", %w: " + w + ", %b: " + b + "):\n  %0 = attn.linear %x, %w bias %b : (" +
-         x + ", " + w + ", " + b + ") -> " + y + "\n  %1 = attn.activation relu %0 : " + y + "\n  attn.yield %1 : " + y +
-         "\n}\n";
+  return "attn.kernel @k {\n^bb0(%x: " + x + ", %w: " + w + ", %b: " + b +
+         "):\n  %0 = attn.linear %x, %w bias %b : (" + x + ", " + w + ", " + b + ") -> " + y +
+         "\n  %1 = attn.activation relu %0 : " + y + "\n  attn.yield %1 : " + y + "\n}\n";
 }
 
 std::string attentionText(bool causal) {
@@ -43,16 +43,22 @@ std::string attentionText(bool causal) {
                      "\n  %1 = attn.scale %0 by 0.125 : " + s + "\n";
   if (causal)
     text += "  %2 = attn.causal_mask %1 : " + s + "\n";
-  return text + "  %3 = attn.softmax " + (causal ? "%2" : "%1") + " : " + s + "\n  %4 = attn.matmul %3, %v : (" + s +
-         ", " + k + ") -> " + q + "\n  attn.yield %4 : " + q + "\n}\n";
+  return text + "  %3 = attn.softmax " + (causal ? "%2" : "%1") + " : " + s +
+         "\n  %4 = attn.matmul %3, %v : (" + s + ", " + k + ") -> " + q + "\n  attn.yield %4 : " + q +
+         "\n}\n";
 }
 
 std::vector<Measurement> measurements() {
   std::vector<Measurement> all;
   auto linear = [&](int64_t rows, int in, int out) {
-    std::string name = "linear " + std::to_string(rows) + " x " + std::to_string(in) + " x " + std::to_string(out);
+    std::string name =
+        "linear " + std::to_string(rows) + " x " + std::to_string(in) + " x " + std::to_string(out);
     bool reads = rows == 1;
-    all.push_back({name, linearText(in, out), {{"row", rows}}, reads ? 0 : 2.0 * double(rows) * in * out, 4.0 * in * out});
+    all.push_back({name,
+                   linearText(in, out),
+                   {{"row", rows}},
+                   reads ? 0 : 2.0 * double(rows) * in * out,
+                   4.0 * in * out});
   };
   for (int64_t rows : {256, 37, 9, 8, 4})
     linear(rows, 512, 512);
@@ -63,7 +69,10 @@ std::vector<Measurement> measurements() {
     for (bool causal : {false, true}) {
       double pairs = double(length) * double(length) * (causal ? 0.5 : 1);
       all.push_back({(causal ? "causal attention " : "attention ") + std::to_string(length) + " x 8 x 64",
-                     attentionText(causal), {{"batch", 1}, {"query", length}, {"key", length}}, 4.0 * 8 * 64 * pairs, 0});
+                     attentionText(causal),
+                     {{"batch", 1}, {"query", length}, {"key", length}},
+                     4.0 * 8 * 64 * pairs,
+                     0});
     }
   return all;
 }
@@ -80,9 +89,10 @@ void measure(const Measurement &what, const Variant &variant, double arithmetic,
   double seconds = kernel.fastestRun(inputs, what.sizes);
   bool reads = what.operations == 0;
   double rate = (reads ? what.bytes : what.operations) / seconds;
-  std::printf("%-9s %-30s %9.1f us %7.1f %s %5.1f%% of the limit, error %.1e, built in %.2f s\n", variant.name.c_str(),
-              what.name.c_str(), seconds * 1e6, rate * 1e-9, reads ? "GB/s    " : "GFLOP/s ",
-              100 * rate / (reads ? bandwidth : arithmetic), difference, compiling);
+  std::printf("%-9s %-30s %9.1f us %7.1f %s %5.1f%% of the limit, error %.1e, built in %.2f s\n",
+              variant.name.c_str(), what.name.c_str(), seconds * 1e6, rate * 1e-9,
+              reads ? "GB/s    " : "GFLOP/s ", 100 * rate / (reads ? bandwidth : arithmetic), difference,
+              compiling);
   std::fflush(stdout);
 }
 
@@ -94,8 +104,10 @@ int main(int argc, char **argv) {
     if (variant.asserts)
       continue;
     int lanes = variant.name == "avx512" ? 16 : variant.name == "avx2" ? 8 : 4;
-    double arithmetic = attnc::bench::arithmeticLimit(lanes), bandwidth = attnc::bench::readLimit(4 * 512 * 32000);
-    std::printf("%-9s limits: %.1f GFLOP/s, %.1f GB/s\n", variant.name.c_str(), arithmetic * 1e-9, bandwidth * 1e-9);
+    double arithmetic = attnc::bench::arithmeticLimit(lanes),
+           bandwidth = attnc::bench::readLimit(4 * 512 * 32000);
+    std::printf("%-9s limits: %.1f GFLOP/s, %.1f GB/s\n", variant.name.c_str(), arithmetic * 1e-9,
+                bandwidth * 1e-9);
     for (const Measurement &what : measurements())
       if (what.name.find(wanted) != std::string::npos)
         measure(what, variant, arithmetic, bandwidth);

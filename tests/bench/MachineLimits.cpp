@@ -26,8 +26,10 @@ template <typename Work> static double fastest(Work work) {
   return best;
 }
 
-// Twelve sums: three for each of four cycles of latency. The registers start and stay at zero.
+// Twelve sums: three for each of four cycles of latency. All registers start at zero (numbers that are not
+// normal are slow) and stay there.
 static void fuseWide() {
+  __asm__ volatile("vzeroall\n vpxorq %%zmm31, %%zmm31, %%zmm31" ::: "memory");
   for (int i = 0; i < Rounds; ++i)
     __asm__ volatile("vfmadd231ps %%zmm31, %%zmm31, %%zmm0\n vfmadd231ps %%zmm31, %%zmm31, %%zmm1\n"
                      "vfmadd231ps %%zmm31, %%zmm31, %%zmm2\n vfmadd231ps %%zmm31, %%zmm31, %%zmm3\n"
@@ -35,11 +37,12 @@ static void fuseWide() {
                      "vfmadd231ps %%zmm31, %%zmm31, %%zmm6\n vfmadd231ps %%zmm31, %%zmm31, %%zmm7\n"
                      "vfmadd231ps %%zmm31, %%zmm31, %%zmm8\n vfmadd231ps %%zmm31, %%zmm31, %%zmm9\n"
                      "vfmadd231ps %%zmm31, %%zmm31, %%zmm10\n vfmadd231ps %%zmm31, %%zmm31, %%zmm11" ::
-                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-                           "xmm11");
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                           "xmm10", "xmm11");
 }
 
 static void fuseNarrow() {
+  __asm__ volatile("vzeroall" ::: "memory");
   for (int i = 0; i < Rounds; ++i)
     __asm__ volatile("vfmadd231ps %%ymm15, %%ymm15, %%ymm0\n vfmadd231ps %%ymm15, %%ymm15, %%ymm1\n"
                      "vfmadd231ps %%ymm15, %%ymm15, %%ymm2\n vfmadd231ps %%ymm15, %%ymm15, %%ymm3\n"
@@ -47,11 +50,16 @@ static void fuseNarrow() {
                      "vfmadd231ps %%ymm15, %%ymm15, %%ymm6\n vfmadd231ps %%ymm15, %%ymm15, %%ymm7\n"
                      "vfmadd231ps %%ymm15, %%ymm15, %%ymm8\n vfmadd231ps %%ymm15, %%ymm15, %%ymm9\n"
                      "vfmadd231ps %%ymm15, %%ymm15, %%ymm10\n vfmadd231ps %%ymm15, %%ymm15, %%ymm11" ::
-                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-                           "xmm11");
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                           "xmm10", "xmm11");
 }
 
 static void multiplyAndAdd() {
+  __asm__ volatile(
+      "xorps %%xmm4, %%xmm4\n xorps %%xmm5, %%xmm5\n xorps %%xmm6, %%xmm6\n xorps %%xmm7, %%xmm7\n"
+      "xorps %%xmm8, %%xmm8\n xorps %%xmm9, %%xmm9\n xorps %%xmm10, %%xmm10\n xorps %%xmm11, %%xmm11\n"
+      "xorps %%xmm15, %%xmm15" ::
+          : "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm15");
   for (int i = 0; i < Rounds; ++i)
     __asm__ volatile("movaps %%xmm15, %%xmm0\n mulps %%xmm15, %%xmm0\n addps %%xmm0, %%xmm4\n"
                      "movaps %%xmm15, %%xmm1\n mulps %%xmm15, %%xmm1\n addps %%xmm1, %%xmm5\n"
@@ -61,8 +69,8 @@ static void multiplyAndAdd() {
                      "movaps %%xmm15, %%xmm1\n mulps %%xmm15, %%xmm1\n addps %%xmm1, %%xmm9\n"
                      "movaps %%xmm15, %%xmm2\n mulps %%xmm15, %%xmm2\n addps %%xmm2, %%xmm10\n"
                      "movaps %%xmm15, %%xmm3\n mulps %%xmm15, %%xmm3\n addps %%xmm3, %%xmm11" ::
-                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-                           "xmm11");
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                           "xmm10", "xmm11");
 }
 
 double arithmeticLimit(int lanes) {

@@ -10,7 +10,8 @@
 
 namespace attnc::bench {
 
-/// Floating-point operations per second with vectors of `lanes` floats: 16 and 8 fused, 4 as multiply and add.
+/// Floating-point operations per second with vectors of `lanes` floats: 16 and 8 fused, 4 as multiply and
+/// add.
 double arithmeticLimit(int lanes);
 
 /// Bytes per second read from `bytes` of memory, again and again.

@@ -1,7 +1,8 @@
 /* attend.c - calls a graph's typed function and compares with plain loops in double precision.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The weights are read back from weights.safetensors: panels of 32 columns, query, key and value joined or apart. */
+ * The weights are read back from weights.safetensors: panels of 32 columns, query, key and value joined or
+ * apart. */
 
 #include "attend_by_hand.h"
 
@@ -26,7 +27,9 @@ static char *read_weights(const char *path) {
 }
 
 /* As bundle_test.py writes matrix `number` of seed 1. */
-static double weight(int number, int out, int in) { return ((out * width + in) * 7 + 13 + number) % 19 / 8.0 - 9 / 8.0; }
+static double weight(int number, int out, int in) {
+  return ((out * width + in) * 7 + 13 + number) % 19 / 8.0 - 9 / 8.0;
+}
 
 static void project(int number, const float *words, double *result) { /* query x width -> query x head */
   for (int q = 0; q < query; ++q)
@@ -71,7 +74,8 @@ int main(int count, char **arguments) {
     double wanted[query * head];
     expect(words + b * query * width, wanted);
     for (int i = 0; i < query * head; ++i)
-      if (!(fabs(output[b * query * head + i] - wanted[i]) < 1e-5)) { /* values below 5, about 40 roundings of 2^-24 */
+      if (!(fabs(output[b * query * head + i] - wanted[i]) <
+            1e-5)) { /* values below 5, about 40 roundings of 2^-24 */
         printf("sentence %d, element %d: %g instead of %g\n", b, i, output[b * query * head + i], wanted[i]);
         return 1;
       }

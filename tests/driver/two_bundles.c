@@ -7,7 +7,8 @@
 #include <string.h>
 
 int main(void) {
-  if (strcmp(attend_by_hand_descriptor.name, "attend_by_hand") != 0 || strcmp(other_descriptor.name, "other") != 0)
+  if (strcmp(attend_by_hand_descriptor.name, "attend_by_hand") != 0 ||
+      strcmp(other_descriptor.name, "other") != 0)
     return 1;
   return attend_by_hand_descriptor.variants[0].kernels[0] == other_descriptor.variants[0].kernels[0];
 }

@@ -26,7 +26,9 @@ std::string errorOf(const std::string &list) { return llvm::toString(parseTarget
 
 TEST(CpuVariant, DefaultIsThreeFromLeastToMostDemanding) { EXPECT_EQ(names(""), "x86-64 avx2 avx512 "); }
 
-TEST(CpuVariant, OrderAndRepetitionDoNotMatter) { EXPECT_EQ(names("avx512,x86-64,avx512"), "x86-64 avx512 "); }
+TEST(CpuVariant, OrderAndRepetitionDoNotMatter) {
+  EXPECT_EQ(names("avx512,x86-64,avx512"), "x86-64 avx512 ");
+}
 
 TEST(CpuVariant, TargetStringsOfTheDefaultsHaveTheirNames) {
   EXPECT_EQ(names("x86-64-linux-fma-avx2-sse41-f16c-avx"), "avx2 ");
@@ -46,14 +48,17 @@ TEST(CpuVariant, HostIsOneVariantThatRunsHere) {
   EXPECT_TRUE(runsHere(host[0]));
 }
 
-TEST(CpuVariant, FeaturesThatNoMachineHasDoNotRunHere) { EXPECT_FALSE(runsHere({"x", "", "avx2 no_such_feature"})); }
+TEST(CpuVariant, FeaturesThatNoMachineHasDoNotRunHere) {
+  EXPECT_FALSE(runsHere({"x", "", "avx2 no_such_feature"}));
+}
 
 TEST(CpuVariant, OtherArchitecturesAreNotBuiltYet) {
   EXPECT_NE(errorOf("avx2,arm-64-linux").find("'arm-64-linux' is not built yet"), std::string::npos);
 }
 
 TEST(CpuVariant, AnUnknownFeatureIsNamed) {
-  EXPECT_NE(errorOf("x86-64-linux-mmx").find("the feature 'mmx', which this version does not know"), std::string::npos);
+  EXPECT_NE(errorOf("x86-64-linux-mmx").find("the feature 'mmx', which this version does not know"),
+            std::string::npos);
 }
 
 } // namespace

@@ -28,7 +28,8 @@ protected:
 
   static std::string path(const std::string &file) { return folder->path + "/" + file; }
 
-  static void sortSymbols(ObjectFile &object, std::set<std::string> &defined, std::set<std::string> &undefined) {
+  static void sortSymbols(ObjectFile &object, std::set<std::string> &defined,
+                          std::set<std::string> &undefined) {
     for (const SymbolRef &symbol : object.symbols()) {
       uint32_t flags = llvm::cantFail(symbol.getFlags());
       std::string name = llvm::cantFail(symbol.getName()).str();
@@ -47,7 +48,8 @@ const std::set<std::string> exported = {"first_descriptor", "first_encode", "fir
 TEST_F(BundleLibraries, SharedLibraryExportsTheBundlesNamesOnly) {
   auto library = llvm::cantFail(ObjectFile::createObjectFile(path("libfirst.so")));
   std::set<std::string> names;
-  for (const ELFSymbolRef &symbol : llvm::cast<ELFObjectFileBase>(library.getBinary())->getDynamicSymbolIterators())
+  for (const ELFSymbolRef &symbol :
+       llvm::cast<ELFObjectFileBase>(library.getBinary())->getDynamicSymbolIterators())
     if (!(llvm::cantFail(symbol.getFlags()) & SymbolRef::SF_Undefined))
       names.insert(llvm::cantFail(symbol.getName()).str());
   EXPECT_EQ(names, exported);
@@ -85,7 +87,8 @@ TEST_F(BundleLibraries, AreTheSameByteForByteWhenMadeAgain) {
   ScratchFolder again;
   buildToy("first", again.path, again.path);
   for (std::string file : {"/libfirst.so", "/libfirst.a"}) {
-    auto one = llvm::MemoryBuffer::getFile(folder->path + file), other = llvm::MemoryBuffer::getFile(again.path + file);
+    auto one = llvm::MemoryBuffer::getFile(folder->path + file),
+         other = llvm::MemoryBuffer::getFile(again.path + file);
     EXPECT_TRUE((*one)->getBuffer() == (*other)->getBuffer()) << file;
   }
 }
@@ -94,7 +97,8 @@ TEST_F(BundleLibraries, AFunctionThatNobodyHasIsAnError) {
   ScratchFolder scratch;
   attnc::LinkJob job{"lonely", {TOY_KERNELS}, {"toy_linear"}, scratch.path, scratch.path};
   std::string message = llvm::toString(attnc::linkBundle(job));
-  EXPECT_NE(message.find("functions that a bundle does not have: halide_do_par_for"), std::string::npos) << message;
+  EXPECT_NE(message.find("functions that a bundle does not have: halide_do_par_for"), std::string::npos)
+      << message;
 }
 
 } // namespace

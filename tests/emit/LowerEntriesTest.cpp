@@ -41,8 +41,12 @@ protected:
     void *tensors[] = {tensor};
     arena.resize(toy->entries[number].arena_bytes(sizes) / sizeof(float));
     state.resize(toy->state_bytes(sizes) / sizeof(float));
-    attnrt_invocation call = {context, tensors, sizes, reinterpret_cast<char *>(arena.data()),
-                              reinterpret_cast<char *>(state.data()), reinterpret_cast<const char *>(weights.data()),
+    attnrt_invocation call = {context,
+                              tensors,
+                              sizes,
+                              reinterpret_cast<char *>(arena.data()),
+                              reinterpret_cast<char *>(state.data()),
+                              reinterpret_cast<const char *>(weights.data()),
                               toy->variants[0].kernels};
     return toy->entries[number].run(&call);
   }
@@ -150,7 +154,8 @@ std::string errorAfter(const std::string &from, const std::string &to) {
 }
 
 TEST(LowerEntries, RejectsAModuleThatIsNotPlanned) {
-  EXPECT_NE(errorAfter("attn.weight_bytes = 16640 : i64", "attn.other = 0 : i64").find("is not planned"), std::string::npos);
+  EXPECT_NE(errorAfter("attn.weight_bytes = 16640 : i64", "attn.other = 0 : i64").find("is not planned"),
+            std::string::npos);
 }
 
 TEST(LowerEntries, RejectsAMergeOfHeadsThatLieApart) {
@@ -158,7 +163,8 @@ TEST(LowerEntries, RejectsAMergeOfHeadsThatLieApart) {
 }
 
 TEST(LowerEntries, RejectsAStateWrittenElsewhere) {
-  EXPECT_NE(errorAfter("places [#attn.place<state, #attn.size<64>>]", "places [#attn.place<state, #attn.size<128>>]")
+  EXPECT_NE(errorAfter("places [#attn.place<state, #attn.size<64>>]",
+                       "places [#attn.place<state, #attn.size<128>>]")
                 .find("not in the state's place"),
             std::string::npos);
 }

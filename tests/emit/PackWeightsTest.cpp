@@ -18,19 +18,21 @@ namespace {
 
 /// Gives every tensor numbers that tell where they come from: 1000 * number of the tensor + index.
 TensorReader countingTensors() {
-  return [](const std::string &name, const std::vector<int64_t> &shape) -> llvm::Expected<std::vector<float>> {
-    int64_t count = 1;
-    for (int64_t extent : shape)
-      count *= extent;
-    std::vector<float> values(count);
-    for (int64_t i = 0; i < count; ++i)
-      values[i] = 1000.0f * (name[0] - 'a' + 1) + i;
-    return values;
-  };
+  return
+      [](const std::string &name, const std::vector<int64_t> &shape) -> llvm::Expected<std::vector<float>> {
+        int64_t count = 1;
+        for (int64_t extent : shape)
+          count *= extent;
+        std::vector<float> values(count);
+        for (int64_t i = 0; i < count; ++i)
+          values[i] = 1000.0f * (name[0] - 'a' + 1) + i;
+        return values;
+      };
 }
 
 /// Packs `recipes` into a file and gives the floats of each.
-std::vector<std::vector<float>> pack(const std::vector<WeightRecipe> &recipes, const ConstantReader &constants = {}) {
+std::vector<std::vector<float>> pack(const std::vector<WeightRecipe> &recipes,
+                                     const ConstantReader &constants = {}) {
   ScratchFolder folder;
   std::string path = folder.path + "/weights.safetensors", error;
   llvm::Expected<WeightHashes> hashes = packWeights(recipes, countingTensors(), constants, path);
@@ -47,8 +49,8 @@ std::vector<std::vector<float>> pack(const std::vector<WeightRecipe> &recipes, c
   return stored;
 }
 
-WeightRecipe makeRecipe(std::vector<int64_t> shape, int64_t bytes, int64_t panels, std::vector<std::string> tensors,
-                        std::vector<int64_t> rows) {
+WeightRecipe makeRecipe(std::vector<int64_t> shape, int64_t bytes, int64_t panels,
+                        std::vector<std::string> tensors, std::vector<int64_t> rows) {
   WeightRecipe recipe;
   recipe.name = "w";
   recipe.shape = std::move(shape);
@@ -93,15 +95,15 @@ TEST(PackWeights, DataStartsAtAMultipleOf64InTheFile) {
 }
 
 /// The values of a constant of the given type, declared by `text`.
-std::vector<float> computeConstant(const std::string &text, const std::string &type, std::vector<int64_t> shape,
-                                   int64_t bytes) {
+std::vector<float> computeConstant(const std::string &text, const std::string &type,
+                                   std::vector<int64_t> shape, int64_t bytes) {
   ParsedModule parsed("attn.weight @w " + text + " at 0 : " + type);
   return pack({makeRecipe(std::move(shape), bytes, 0, {}, {})}, computeConstants(*parsed.module))[0];
 }
 
 TEST(ConstantWeights, InterleavedSinusoidsAlternate) {
-  std::vector<float> table =
-      computeConstant("sinusoid <interleaved = true, inclusive = false, start = 0>", "tensor<3x8xf32>", {3, 8}, 128);
+  std::vector<float> table = computeConstant("sinusoid <interleaved = true, inclusive = false, start = 0>",
+                                             "tensor<3x8xf32>", {3, 8}, 128);
   for (int p = 0; p < 3; ++p)
     for (int j = 0; j < 4; ++j) {
       double angle = p / std::pow(10000.0, 2 * j / 8.0);
@@ -111,8 +113,8 @@ TEST(ConstantWeights, InterleavedSinusoidsAlternate) {
 }
 
 TEST(ConstantWeights, InclusiveConcatenatedSinusoidsEndAtTheLastRate) {
-  std::vector<float> table =
-      computeConstant("sinusoid <interleaved = false, inclusive = true, start = 1>", "tensor<2x8xf32>", {2, 8}, 64);
+  std::vector<float> table = computeConstant("sinusoid <interleaved = false, inclusive = true, start = 1>",
+                                             "tensor<2x8xf32>", {2, 8}, 64);
   for (int p = 0; p < 2; ++p) {
     EXPECT_FLOAT_EQ(table[p * 8], std::sin(p + 1.0));
     EXPECT_FLOAT_EQ(table[p * 8 + 3], std::sin((p + 1) / 10000.0));
@@ -121,7 +123,8 @@ TEST(ConstantWeights, InclusiveConcatenatedSinusoidsEndAtTheLastRate) {
 }
 
 TEST(ConstantWeights, LiteralsAreKept) {
-  std::vector<float> stored = computeConstant("value dense<[1.0, -2.5]> : tensor<2xf32>", "tensor<2xf32>", {2}, 128);
+  std::vector<float> stored =
+      computeConstant("value dense<[1.0, -2.5]> : tensor<2xf32>", "tensor<2xf32>", {2}, 128);
   EXPECT_EQ(stored[0], 1.0f);
   EXPECT_EQ(stored[1], -2.5f);
 }

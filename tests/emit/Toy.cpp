@@ -39,8 +39,11 @@ void buildToy(const std::string &name, const std::string &folder, const std::str
   ASSERT_TRUE(lowered) << parsed.errors;
   attnc::VariantSymbols variant{"x86-64", "", {"toy_linear", "toy_add_heads", "toy_twice"}};
   attnc::addDescriptor(*lowered, *parsed.module, name, variant, "0123456789abcdef0123456789abcdef");
-  attnc::LinkJob job{name, {scratch + "/entries.o", scratch + "/shim.o", TOY_KERNELS},
-                     {name + "_descriptor", name + "_encode", name + "_recall"}, scratch, folder};
+  attnc::LinkJob job{name,
+                     {scratch + "/entries.o", scratch + "/shim.o", TOY_KERNELS},
+                     {name + "_descriptor", name + "_encode", name + "_recall"},
+                     scratch,
+                     folder};
   std::string_view shim = attnc::halideShimObject();
   ASSERT_EQ(llvm::toString(attnc::writeFile(job.objects[1], {shim.data(), shim.size()})), "");
   ASSERT_EQ(llvm::toString(attnc::writeObject(*lowered, "x86_64-unknown-linux-gnu", job.objects[0])), "");

@@ -29,7 +29,8 @@ static int linear_row(void *context, int row, uint8_t *closure) {
 }
 
 /* y = x w^T + b, w in panels of 32 */
-int32_t toy_linear(void *context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *b, halide_buffer_t *y) {
+int32_t toy_linear(void *context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *b,
+                   halide_buffer_t *y) {
   struct linear closure = {x, w, b, y};
   return halide_do_par_for(context, linear_row, 0, y->dim[1].extent, (uint8_t *)&closure);
 }

@@ -19,7 +19,9 @@ constexpr uint32_t GuardBits = 0x7fa1b2c3; // a NaN: reading it as a float shows
 /// Memory as the runtime gives it: aligned to 64 bytes (the guard before the first element keeps that).
 template <typename T> struct AlignedAllocator {
   using value_type = T;
-  T *allocate(size_t count) { return static_cast<T *>(::operator new(count * sizeof(T), std::align_val_t(64))); }
+  T *allocate(size_t count) {
+    return static_cast<T *>(::operator new(count * sizeof(T), std::align_val_t(64)));
+  }
   void deallocate(T *memory, size_t) { ::operator delete(memory, std::align_val_t(64)); }
   bool operator==(const AlignedAllocator &) const = default;
 };
@@ -53,7 +55,8 @@ DeviceArray::DeviceArray(mlir::RankedTensorType type, const reference::Array &ar
   auto panels = llvm::dyn_cast_or_null<attn::PanelsAttr>(type.getEncoding());
   std::vector<int64_t> extents = array.shape;
   if (panels)
-    extents = {(array.shape[0] + panels.getColumns() - 1) / panels.getColumns(), array.shape[1], panels.getColumns()};
+    extents = {(array.shape[0] + panels.getColumns() - 1) / panels.getColumns(), array.shape[1],
+               panels.getColumns()};
   bool weight = panels || (!type.getEncoding() && type.getRank() <= 2);
   std::vector<int64_t> strides = stridesOf(extents, weight ? 0 : rowGap);
   int64_t rank = extents.size(), span = 1;

@@ -1,9 +1,10 @@
 //===- KernelCases.cpp - kernels under test, by archetype -------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tolerances: with inputs in [-1, 1] and weights in [-1, 1] / sqrt(k), a sum of k products has terms of 1/4 sqrt(k) in
-// all, and its rounding error stays below 4 sqrt(k) u times that (Higham and Mary 2019 with factor 4) = k u, u = 2^-24.
-// What follows adds its own: a norm divides by the spread of the row (about 1/3), functions add a few u.
+// Tolerances: with inputs in [-1, 1] and weights in [-1, 1] / sqrt(k), a sum of k products has terms of 1/4
+// sqrt(k) in all, and its rounding error stays below 4 sqrt(k) u times that (Higham and Mary 2019 with factor
+// 4) = k u, u = 2^-24. What follows adds its own: a norm divides by the spread of the row (about 1/3),
+// functions add a few u.
 
 #include "tests/kernels/KernelCases.h"
 
@@ -13,9 +14,12 @@ namespace attnc::test {
 
 static const double U = std::ldexp(1.0, -24);
 
-static std::string rows(int width) { return "tensor<?x" + std::to_string(width) + "xf32, #attn.axes<row, width>>"; }
+static std::string rows(int width) {
+  return "tensor<?x" + std::to_string(width) + "xf32, #attn.axes<row, width>>";
+}
 static std::string matrix(int out, int in, bool packed = true) {
-  return "tensor<" + std::to_string(out) + "x" + std::to_string(in) + "xf32" + (packed ? ", #attn.panels<32>>" : ">");
+  return "tensor<" + std::to_string(out) + "x" + std::to_string(in) + "xf32" +
+         (packed ? ", #attn.panels<32>>" : ">");
 }
 static std::string vector(int width) { return "tensor<" + std::to_string(width) + "xf32>"; }
 
@@ -32,46 +36,55 @@ static std::vector<Sizes> rowSizes(std::initializer_list<int64_t> counts) {
 
 static KernelCase linearCase(int in, int out, const std::string &activation) {
   std::string suffix = activation.empty() ? "" : "_" + activation;
-  std::string text = "attn.kernel @k {\n^bb0(%x: " + rows(in) + ", %w: " + matrix(out, in) + ", %b: " + vector(out) +
-                     "):\n  %0 = attn.linear %x, %w bias %b : (" + rows(in) + ", " + matrix(out, in) + ", " +
-                     vector(out) + ") -> " + rows(out) + "\n";
+  std::string text = "attn.kernel @k {\n^bb0(%x: " + rows(in) + ", %w: " + matrix(out, in) +
+                     ", %b: " + vector(out) + "):\n  %0 = attn.linear %x, %w bias %b : (" + rows(in) + ", " +
+                     matrix(out, in) + ", " + vector(out) + ") -> " + rows(out) + "\n";
   std::string last = "%0";
   if (!activation.empty()) {
     text += "  %1 = attn.activation " + activation + " %0 : " + rows(out) + "\n";
     last = "%1";
   }
   text += "  attn.yield " + last + " : " + rows(out) + "\n}\n";
-  return {"linear_" + std::to_string(in) + "x" + std::to_string(out) + suffix, text,
-          rowSizes({1, 3, 7, 8, 9, 37}), in * U + 2e-6, {}, {}};
+  return {"linear_" + std::to_string(in) + "x" + std::to_string(out) + suffix,
+          text,
+          rowSizes({1, 3, 7, 8, 9, 37}),
+          in * U + 2e-6,
+          {},
+          {}};
 }
 
 static KernelCase linearWithoutBias(int in, int out) {
   std::string text = "attn.kernel @k {\n^bb0(%x: " + rows(in) + ", %w: " + matrix(out, in) +
-                     "):\n  %0 = attn.linear %x, %w : (" + rows(in) + ", " + matrix(out, in) + ") -> " + rows(out) +
-                     "\n  %1 = attn.scale %0 by 5.0e-1 : " + rows(out) + "\n  attn.yield %0, %1 : " + rows(out) + ", " +
-                     rows(out) + "\n}\n";
+                     "):\n  %0 = attn.linear %x, %w : (" + rows(in) + ", " + matrix(out, in) + ") -> " +
+                     rows(out) + "\n  %1 = attn.scale %0 by 5.0e-1 : " + rows(out) +
+                     "\n  attn.yield %0, %1 : " + rows(out) + ", " + rows(out) + "\n}\n";
   return {"linear_two_results", text, rowSizes({1, 9}), in * U + 1e-6, {}, {}};
 }
 
 static KernelCase linearNorm(int in, int out, bool layer) {
-  std::string norm = layer ? "attn.layer_norm %1, %g bias %c epsilon 1.0e-5 : (" + rows(out) + ", " + vector(out) +
-                                 ", " + vector(out) + ") -> " + rows(out)
-                           : "attn.rms_norm %1, %g epsilon 1.0e-6 : (" + rows(out) + ", " + vector(out) + ") -> " +
-                                 rows(out);
-  std::string text = "attn.kernel @k {\n^bb0(%x: " + rows(in) + ", %w: " + matrix(out, in) + ", %b: " + vector(out) +
-                     ", %r: " + rows(out) + ", %g: " + vector(out) + ", %c: " + vector(out) +
-                     "):\n  %0 = attn.linear %x, %w bias %b : (" + rows(in) + ", " + matrix(out, in) + ", " +
-                     vector(out) + ") -> " + rows(out) + "\n  %1 = attn.add %0, %r : " + rows(out) + "\n  %2 = " + norm +
+  std::string norm = layer ? "attn.layer_norm %1, %g bias %c epsilon 1.0e-5 : (" + rows(out) + ", " +
+                                 vector(out) + ", " + vector(out) + ") -> " + rows(out)
+                           : "attn.rms_norm %1, %g epsilon 1.0e-6 : (" + rows(out) + ", " + vector(out) +
+                                 ") -> " + rows(out);
+  std::string text = "attn.kernel @k {\n^bb0(%x: " + rows(in) + ", %w: " + matrix(out, in) +
+                     ", %b: " + vector(out) + ", %r: " + rows(out) + ", %g: " + vector(out) +
+                     ", %c: " + vector(out) + "):\n  %0 = attn.linear %x, %w bias %b : (" + rows(in) + ", " +
+                     matrix(out, in) + ", " + vector(out) + ") -> " + rows(out) +
+                     "\n  %1 = attn.add %0, %r : " + rows(out) + "\n  %2 = " + norm +
                      "\n  attn.yield %1, %2 : " + rows(out) + ", " + rows(out) + "\n}\n";
-  return {std::string(layer ? "linear_layer_norm_" : "linear_rms_norm_") + std::to_string(out), text,
-          rowSizes({1, 3, 9, 37}), 6 * (in * U + 1e-6), {}, {}};
+  return {std::string(layer ? "linear_layer_norm_" : "linear_rms_norm_") + std::to_string(out),
+          text,
+          rowSizes({1, 3, 9, 37}),
+          6 * (in * U + 1e-6),
+          {},
+          {}};
 }
 
 std::vector<KernelCase> matmulCases() {
-  return {linearCase(512, 512, "relu"), linearCase(20, 5, ""),        linearCase(43, 20, "gelu"),
-          linearCase(72, 43, "silu"),   linearCase(64, 72, "tanh"),   linearCase(5, 544, "gelu_tanh"),
-          linearCase(2048, 64, "sigmoid"), linearWithoutBias(20, 43), linearNorm(64, 512, true),
-          linearNorm(20, 20, true),     linearNorm(72, 43, false)};
+  return {linearCase(512, 512, "relu"),    linearCase(20, 5, ""),      linearCase(43, 20, "gelu"),
+          linearCase(72, 43, "silu"),      linearCase(64, 72, "tanh"), linearCase(5, 544, "gelu_tanh"),
+          linearCase(2048, 64, "sigmoid"), linearWithoutBias(20, 43),  linearNorm(64, 512, true),
+          linearNorm(20, 20, true),        linearNorm(72, 43, false)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -80,12 +93,13 @@ std::vector<KernelCase> matmulCases() {
 
 static std::string heads(const std::string &batch, int head, const std::string &length, int width) {
   std::string extent = length.empty() ? "1" : "?";
-  return "tensor<?x" + std::to_string(head) + "x" + extent + "x" + std::to_string(width) + "xf32, #attn.axes<" + batch +
-         ", head, " + (length.empty() ? "query" : length) + ", width>>";
+  return "tensor<?x" + std::to_string(head) + "x" + extent + "x" + std::to_string(width) +
+         "xf32, #attn.axes<" + batch + ", head, " + (length.empty() ? "query" : length) + ", width>>";
 }
-static std::string scores(const std::string &batch, int head, const std::string &query, const std::string &key) {
-  return "tensor<?x" + std::to_string(head) + "x" + (query.empty() ? "1" : "?") + "x?xf32, #attn.axes<" + batch +
-         ", head, " + (query.empty() ? "query" : query) + ", " + key + ">>";
+static std::string scores(const std::string &batch, int head, const std::string &query,
+                          const std::string &key) {
+  return "tensor<?x" + std::to_string(head) + "x" + (query.empty() ? "1" : "?") + "x?xf32, #attn.axes<" +
+         batch + ", head, " + (query.empty() ? "query" : query) + ", " + key + ">>";
 }
 
 /// Scale, masks and softmax from %0 on; the result is %5.
@@ -98,14 +112,15 @@ static std::string softmaxText(const std::string &type, int width, bool causal, 
     last = "%2";
   }
   if (!lengths.empty()) {
-    text += "  %3 = attn.padding_mask " + last + ", %lengths : (" + type + ", " + lengths + ") -> " + type + "\n";
+    text +=
+        "  %3 = attn.padding_mask " + last + ", %lengths : (" + type + ", " + lengths + ") -> " + type + "\n";
     last = "%3";
   }
   return text + "  %5 = attn.softmax " + last + " : " + type + "\n";
 }
 
-/// A weighted mean of values in [-1, 1]: errors of scores (at most 1 after scaling, width products) move weights by as
-/// much, relatively; the sum over keys of positive weights adds a few u.
+/// A weighted mean of values in [-1, 1]: errors of scores (at most 1 after scaling, width products) move
+/// weights by as much, relatively; the sum over keys of positive weights adds a few u.
 static double attentionTolerance(int width) { return 2 * width * U + 2e-6; }
 
 static KernelCase attentionCase(int width, bool causal, bool padding, std::vector<Sizes> sizes) {
@@ -113,11 +128,17 @@ static KernelCase attentionCase(int width, bool causal, bool padding, std::vecto
   std::string s = scores("batch", 2, "query", causal ? "query" : "key");
   std::string lengths = padding ? "tensor<?xi32, #attn.axes<batch>>" : "";
   std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %k: " + k + ", %v: " + k +
-                     (padding ? ", %lengths: " + lengths : "") + "):\n  %0 = attn.matmul %q, %k transposed : (" + q +
-                     ", " + k + ") -> " + s + "\n" + softmaxText(s, width, causal, lengths) +
-                     "  %6 = attn.matmul %5, %v : (" + s + ", " + k + ") -> " + q + "\n  attn.yield %6 : " + q + "\n}\n";
-  KernelCase result{"attention_" + std::to_string(width) + (causal ? "_causal" : "") + (padding ? "_padding" : ""),
-                    text, std::move(sizes), attentionTolerance(width), {}, {}};
+                     (padding ? ", %lengths: " + lengths : "") +
+                     "):\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + k + ") -> " + s + "\n" +
+                     softmaxText(s, width, causal, lengths) + "  %6 = attn.matmul %5, %v : (" + s + ", " + k +
+                     ") -> " + q + "\n  attn.yield %6 : " + q + "\n}\n";
+  KernelCase result{"attention_" + std::to_string(width) + (causal ? "_causal" : "") +
+                        (padding ? "_padding" : ""),
+                    text,
+                    std::move(sizes),
+                    attentionTolerance(width),
+                    {},
+                    {}};
   if (padding)
     result.idSizes[3] = causal ? "query" : "key";
   return result;
@@ -127,12 +148,13 @@ static KernelCase selfStep(int width) {
   std::string q = heads("row", 2, "", width), cache = heads("slot", 2, "capacity", width);
   std::string history = heads("row", 2, "history", width), s = scores("row", 2, "", "history");
   std::string table = "tensor<?x?xi32, #attn.axes<row, capacity>>", ids = "tensor<?xi32, #attn.axes<row>>";
-  std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %keys: " + cache + ", %values: " + cache + ", %a: " + table +
-                     ", %lengths: " + ids + "):\n  %k = attn.lookup %keys, %a : (" + cache + ", " + table + ") -> " +
-                     history + "\n  %v = attn.lookup %values, %a : (" + cache + ", " + table + ") -> " + history +
-                     "\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + history + ") -> " + s + "\n" +
-                     softmaxText(s, width, false, ids) + "  %6 = attn.matmul %5, %v : (" + s + ", " + history + ") -> " +
-                     q + "\n  attn.yield %6 : " + q + "\n}\n";
+  std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %keys: " + cache + ", %values: " + cache +
+                     ", %a: " + table + ", %lengths: " + ids + "):\n  %k = attn.lookup %keys, %a : (" +
+                     cache + ", " + table + ") -> " + history + "\n  %v = attn.lookup %values, %a : (" +
+                     cache + ", " + table + ") -> " + history + "\n  %0 = attn.matmul %q, %k transposed : (" +
+                     q + ", " + history + ") -> " + s + "\n" + softmaxText(s, width, false, ids) +
+                     "  %6 = attn.matmul %5, %v : (" + s + ", " + history + ") -> " + q +
+                     "\n  attn.yield %6 : " + q + "\n}\n";
   return {"attention_step_" + std::to_string(width),
           text,
           {{{"row", 1}, {"slot", 2}, {"capacity", 1}, {"history", 1}},
@@ -148,12 +170,13 @@ static KernelCase crossStep(int width) {
   std::string taken = heads("row", 2, "source", width), s = scores("row", 2, "", "source");
   std::string ids = "tensor<?xi32, #attn.axes<row>>", perBatch = "tensor<?xi32, #attn.axes<batch>>";
   std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %keys: " + source + ", %values: " + source +
-                     ", %sources: " + ids + ", %all: " + perBatch + "):\n  %k = attn.take %keys, %sources : (" + source +
-                     ", " + ids + ") -> " + taken + "\n  %v = attn.take %values, %sources : (" + source + ", " + ids +
-                     ") -> " + taken + "\n  %lengths = attn.take %all, %sources : (" + perBatch + ", " + ids + ") -> " +
-                     ids + "\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + taken + ") -> " + s + "\n" +
-                     softmaxText(s, width, false, ids) + "  %6 = attn.matmul %5, %v : (" + s + ", " + taken + ") -> " +
-                     q + "\n  attn.yield %6 : " + q + "\n}\n";
+                     ", %sources: " + ids + ", %all: " + perBatch +
+                     "):\n  %k = attn.take %keys, %sources : (" + source + ", " + ids + ") -> " + taken +
+                     "\n  %v = attn.take %values, %sources : (" + source + ", " + ids + ") -> " + taken +
+                     "\n  %lengths = attn.take %all, %sources : (" + perBatch + ", " + ids + ") -> " + ids +
+                     "\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + taken + ") -> " + s + "\n" +
+                     softmaxText(s, width, false, ids) + "  %6 = attn.matmul %5, %v : (" + s + ", " + taken +
+                     ") -> " + q + "\n  attn.yield %6 : " + q + "\n}\n";
   return {"attention_cross_step_" + std::to_string(width),
           text,
           {{{"row", 1}, {"batch", 1}, {"source", 7}}, {{"row", 6}, {"batch", 3}, {"source", 130}}},
@@ -168,10 +191,14 @@ static KernelCase attendCase() {
   std::string mean = "tensor<?x?x?xf32, #attn.axes<batch, target, source>>";
   std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %k: " + k + ", %lengths: " + lengths +
                      "):\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + k + ") -> " + s + "\n" +
-                     softmaxText(s, 20, false, lengths) + "  %6 = attn.mean_heads %5 : (" + s + ") -> " + mean +
-                     "\n  attn.yield %6 : " + mean + "\n}\n";
-  return {"attend", text, {{{"batch", 3}, {"target", 5}, {"source", 37}}, {{"batch", 1}, {"target", 1}, {"source", 1}}},
-          attentionTolerance(20), {}, {{2, "source"}}};
+                     softmaxText(s, 20, false, lengths) + "  %6 = attn.mean_heads %5 : (" + s + ") -> " +
+                     mean + "\n  attn.yield %6 : " + mean + "\n}\n";
+  return {"attend",
+          text,
+          {{{"batch", 3}, {"target", 5}, {"source", 37}}, {{"batch", 1}, {"target", 1}, {"source", 1}}},
+          attentionTolerance(20),
+          {},
+          {{2, "source"}}};
 }
 
 std::vector<KernelCase> attentionCases() {
@@ -183,7 +210,8 @@ std::vector<KernelCase> attentionCases() {
     cases.push_back(attentionCase(width, false, true, {lengths(1, 1, 1), lengths(3, 33, 140)}));
   cases.push_back(attentionCase(64, false, true, {lengths(1, 1, 1), lengths(4, 37, 37), lengths(2, 5, 513)}));
   cases.push_back(attentionCase(64, false, false, {lengths(1, 3, 3), lengths(2, 40, 129)}));
-  cases.push_back(attentionCase(64, true, false, {lengths(1, 1, 1), lengths(2, 37, 37), lengths(1, 513, 513)}));
+  cases.push_back(
+      attentionCase(64, true, false, {lengths(1, 1, 1), lengths(2, 37, 37), lengths(1, 513, 513)}));
   cases.push_back(attentionCase(20, true, true, {lengths(1, 8, 8), lengths(4, 150, 150)}));
   cases.push_back(attentionCase(3, true, false, {lengths(2, 7, 7)}));
   for (int width : {4, 20, 64, 80})
@@ -206,19 +234,25 @@ static KernelCase vocabularyCase(int in, int words, const std::string &what) {
   if (!what.empty())
     head += "scratch [" + scratch + ", " + scratch + "] ";
   std::string ids = "tensor<?xi32, #attn.axes<row>>", picked = "tensor<?xf32, #attn.axes<row>>";
-  std::string best = "tensor<?x?xf32, #attn.axes<row, candidate>>", words32 = "tensor<?x?xi32, #attn.axes<row, candidate>>";
-  std::string text = head + "{\n^bb0(%x: " + x + ", %w: " + w + ", %b: " + b + (what == "pick" ? ", %ids: " + ids : "") +
-                     "):\n  %0 = attn.linear %x, %w bias %b : (" + x + ", " + w + ", " + b + ") -> " + l +
-                     "\n  %1 = attn.log_softmax %0 : " + l + "\n";
+  std::string best = "tensor<?x?xf32, #attn.axes<row, candidate>>",
+              words32 = "tensor<?x?xi32, #attn.axes<row, candidate>>";
+  std::string text = head + "{\n^bb0(%x: " + x + ", %w: " + w + ", %b: " + b +
+                     (what == "pick" ? ", %ids: " + ids : "") + "):\n  %0 = attn.linear %x, %w bias %b : (" +
+                     x + ", " + w + ", " + b + ") -> " + l + "\n  %1 = attn.log_softmax %0 : " + l + "\n";
   if (what == "top_k")
-    text += "  %2, %3 = attn.top_k %1 : (" + l + ") -> (" + best + ", " + words32 + ")\n  attn.yield %2, %3 : " + best +
-            ", " + words32 + "\n}\n";
+    text += "  %2, %3 = attn.top_k %1 : (" + l + ") -> (" + best + ", " + words32 +
+            ")\n  attn.yield %2, %3 : " + best + ", " + words32 + "\n}\n";
   else if (what == "pick")
-    text += "  %2 = attn.pick %1, %ids : (" + l + ", " + ids + ") -> " + picked + "\n  attn.yield %2 : " + picked + "\n}\n";
+    text += "  %2 = attn.pick %1, %ids : (" + l + ", " + ids + ") -> " + picked +
+            "\n  attn.yield %2 : " + picked + "\n}\n";
   else
     text += "  attn.yield %1 : " + l + "\n}\n";
-  KernelCase result{"vocabulary_" + std::to_string(words) + (what.empty() ? "" : "_" + what), text, {},
-                    2 * in * U + 4e-6, {}, {}};
+  KernelCase result{"vocabulary_" + std::to_string(words) + (what.empty() ? "" : "_" + what),
+                    text,
+                    {},
+                    2 * in * U + 4e-6,
+                    {},
+                    {}};
   for (int64_t count : {1, 3, 9})
     for (int64_t candidates : {1, 5, 43}) {
       if (what != "top_k" && candidates != 1)
@@ -254,25 +288,35 @@ static KernelCase embeddingCase(bool packed, bool step) {
   std::string text = "attn.kernel @k {\n^bb0(%ids: " + ids + ", %w: " + table + ", %table: " + positions +
                      ", %g: tensor<20xf32>, %c: tensor<20xf32>" + (step ? ", %starts: " + starts : "") +
                      "):\n  %0 = attn.embed %ids, %w : (" + ids + ", " + table + ") -> " + x +
-                     "\n  %1 = attn.scale %0 by 4.0 : " + x + "\n  %2 = attn.add_positions %1, " + add + " -> " + x +
-                     "\n  %3 = attn.layer_norm %2, %g bias %c epsilon 1.0e-5 : (" + x +
-                     ", tensor<20xf32>, tensor<20xf32>) -> " + x + "\n  attn.yield %2, %3 : " + x + ", " + x + "\n}\n";
-  KernelCase result{std::string("embedding") + (packed ? "_packed" : "") + (step ? "_step" : ""), text, {}, 4e-6,
-                    {{0, 43}, {5, 64}}, {}};
-  result.sizes = step ? rowSizes({1, 5}) : std::vector<Sizes>{{{"batch", 1}, {"query", 1}}, {{"batch", 3}, {"query", 19}}};
+                     "\n  %1 = attn.scale %0 by 4.0 : " + x + "\n  %2 = attn.add_positions %1, " + add +
+                     " -> " + x + "\n  %3 = attn.layer_norm %2, %g bias %c epsilon 1.0e-5 : (" + x +
+                     ", tensor<20xf32>, tensor<20xf32>) -> " + x + "\n  attn.yield %2, %3 : " + x + ", " + x +
+                     "\n}\n";
+  KernelCase result{std::string("embedding") + (packed ? "_packed" : "") + (step ? "_step" : ""),
+                    text,
+                    {},
+                    4e-6,
+                    {{0, 43}, {5, 64}},
+                    {}};
+  result.sizes = step ? rowSizes({1, 5})
+                      : std::vector<Sizes>{{{"batch", 1}, {"query", 1}}, {{"batch", 3}, {"query", 19}}};
   return result;
 }
 
 static KernelCase simple(const std::string &name, const std::string &arguments, const std::string &body,
                          std::vector<Sizes> sizes, double tolerance) {
-  return {name, "attn.kernel @k {\n^bb0(" + arguments + "):\n" + body + "}\n", std::move(sizes), tolerance, {}, {}};
+  return {
+      name, "attn.kernel @k {\n^bb0(" + arguments + "):\n" + body + "}\n", std::move(sizes), tolerance, {},
+      {}};
 }
 
 std::vector<KernelCase> rowCases() {
   std::string x = rows(72), g = vector(72), s = scores("batch", 2, "query", "key");
   std::string l = "tensor<?xi32, #attn.axes<batch>>";
-  std::vector<Sizes> keys = {{{"batch", 1}, {"query", 1}, {"key", 1}}, {{"batch", 3}, {"query", 5}, {"key", 37}}};
-  std::vector<KernelCase> cases = {embeddingCase(false, false), embeddingCase(true, false), embeddingCase(true, true)};
+  std::vector<Sizes> keys = {{{"batch", 1}, {"query", 1}, {"key", 1}},
+                             {{"batch", 3}, {"query", 5}, {"key", 37}}};
+  std::vector<KernelCase> cases = {embeddingCase(false, false), embeddingCase(true, false),
+                                   embeddingCase(true, true)};
   cases.push_back(simple("layer_norm", "%x: " + x + ", %g: " + g,
                          "  %0 = attn.layer_norm %x, %g epsilon 1.0e-5 : (" + x + ", " + g + ") -> " + x +
                              "\n  attn.yield %0 : " + x + "\n",
@@ -285,32 +329,36 @@ std::vector<KernelCase> rowCases() {
                          "  %0 = attn.activation gelu %x : " + x + "\n  %1 = attn.mul %0, %y : " + x +
                              "\n  attn.yield %1 : " + x + "\n",
                          rowSizes({1, 37}), 2e-6));
-  cases.push_back(simple("softmax", "%x: " + s, "  %0 = attn.softmax %x : " + s + "\n  attn.yield %0 : " + s + "\n", keys,
-                         1e-6));
-  cases.push_back(simple("log_softmax", "%x: " + x, "  %0 = attn.log_softmax %x : " + x + "\n  attn.yield %0 : " + x + "\n",
+  cases.push_back(simple("softmax", "%x: " + s,
+                         "  %0 = attn.softmax %x : " + s + "\n  attn.yield %0 : " + s + "\n", keys, 1e-6));
+  cases.push_back(simple("log_softmax", "%x: " + x,
+                         "  %0 = attn.log_softmax %x : " + x + "\n  attn.yield %0 : " + x + "\n",
                          rowSizes({1, 9}), 4e-6));
   cases.push_back(simple("masks", "%x: " + s + ", %lengths: " + l,
-                         "  %0 = attn.causal_mask %x : " + s + "\n  %1 = attn.padding_mask %0, %lengths : (" + s + ", " + l +
-                             ") -> " + s + "\n  attn.yield %1 : " + s + "\n",
+                         "  %0 = attn.causal_mask %x : " + s + "\n  %1 = attn.padding_mask %0, %lengths : (" +
+                             s + ", " + l + ") -> " + s + "\n  attn.yield %1 : " + s + "\n",
                          keys, 0));
   cases.back().idSizes[1] = "key";
   std::string q = heads("batch", 2, "query", 20), k = heads("batch", 2, "key", 20);
   cases.push_back(simple("matmul_transposed", "%q: " + q + ", %k: " + k,
-                         "  %0 = attn.matmul %q, %k transposed : (" + q + ", " + k + ") -> " + s + "\n  attn.yield %0 : " +
-                             s + "\n",
+                         "  %0 = attn.matmul %q, %k transposed : (" + q + ", " + k + ") -> " + s +
+                             "\n  attn.yield %0 : " + s + "\n",
                          keys, 20 * 20 * U));
-  cases.push_back(simple("matmul", "%s: " + s + ", %k: " + k,
-                         "  %0 = attn.matmul %s, %k : (" + s + ", " + k + ") -> " + q + "\n  attn.yield %0 : " + q + "\n",
-                         keys, 40 * 40 * U));
+  cases.push_back(
+      simple("matmul", "%s: " + s + ", %k: " + k,
+             "  %0 = attn.matmul %s, %k : (" + s + ", " + k + ") -> " + q + "\n  attn.yield %0 : " + q + "\n",
+             keys, 40 * 40 * U));
   std::string ids = "tensor<?xi32, #attn.axes<row>>";
-  cases.push_back(simple("increment", "%x: " + ids, "  %0 = attn.increment %x : " + ids + "\n  attn.yield %0 : " + ids + "\n",
+  cases.push_back(simple("increment", "%x: " + ids,
+                         "  %0 = attn.increment %x : " + ids + "\n  attn.yield %0 : " + ids + "\n",
                          rowSizes({1, 5, 37}), 0));
   cases.back().idLimits[0] = 1000;
   std::string fresh = heads("row", 2, "", 20), cache = heads("slot", 2, "capacity", 20);
-  cases.push_back(simple("append", "%f: " + fresh + ", %c: " + cache + ", %p: " + ids,
-                         "  %0 = attn.append %f, %c at %p : (" + fresh + ", " + cache + ", " + ids + ") -> " + cache +
-                             "\n  attn.yield %0 : " + cache + "\n",
-                         {{{"row", 1}, {"slot", 1}, {"capacity", 3}}, {{"row", 3}, {"slot", 5}, {"capacity", 17}}}, 0));
+  cases.push_back(
+      simple("append", "%f: " + fresh + ", %c: " + cache + ", %p: " + ids,
+             "  %0 = attn.append %f, %c at %p : (" + fresh + ", " + cache + ", " + ids + ") -> " + cache +
+                 "\n  attn.yield %0 : " + cache + "\n",
+             {{{"row", 1}, {"slot", 1}, {"capacity", 3}}, {{"row", 3}, {"slot", 5}, {"capacity", 17}}}, 0));
   cases.back().idSizes[2] = "capacity";
   return cases;
 }

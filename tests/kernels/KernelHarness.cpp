@@ -1,7 +1,8 @@
 //===- KernelHarness.cpp - compiles, runs and checks single kernels ---------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Objects are linked with Halide's runtime into a shared library, whose parallel loops and errors come back here.
+// Objects are linked with Halide's runtime into a shared library, whose parallel loops and errors come back
+// here.
 
 #include "tests/kernels/KernelHarness.h"
 
@@ -55,7 +56,8 @@ std::vector<Variant> runnableVariants() {
   std::vector<Variant> variants = {{"baseline", "x86-64-linux", false}};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
     variants.push_back({"avx2", "x86-64-linux-avx-avx2-f16c-fma-sse41", false});
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl"))
     variants.push_back({"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41", false});
   variants.push_back({variants.back().name + "_asserts", variants.back().halide, true});
   return variants;
@@ -70,10 +72,11 @@ struct TestKernel::Impl {
   void *function = nullptr;
 };
 
-/// The most arguments of a kernel under test. The x86-64 calling convention lets a function ignore arguments, so one
-/// type serves all kernels.
+/// The most arguments of a kernel under test. The x86-64 calling convention lets a function ignore arguments,
+/// so one type serves all kernels.
 constexpr size_t MostArguments = 16;
-template <size_t... Index> static int call(void *function, void *const *arguments, std::index_sequence<Index...>) {
+template <size_t... Index>
+static int call(void *function, void *const *arguments, std::index_sequence<Index...>) {
   using Function = int (*)(decltype(static_cast<void>(Index), static_cast<void *>(nullptr))...);
   return reinterpret_cast<Function>(function)(arguments[Index]...);
 }
@@ -120,18 +123,21 @@ static std::string runtimeObject(const std::string &halide) {
 }
 
 /// The object and the library of a kernel; compiled once, whatever number of tests look at it.
-static std::optional<std::string> compiled(attn::KernelOp kernel, const std::string &text, const Variant &variant) {
+static std::optional<std::string> compiled(attn::KernelOp kernel, const std::string &text,
+                                           const Variant &variant) {
   static std::map<std::string, std::string> done;
-  auto [place, isNew] = done.try_emplace(variant.name + text, testFolder() + "/" + std::to_string(done.size()));
+  auto [place, isNew] =
+      done.try_emplace(variant.name + text, testFolder() + "/" + std::to_string(done.size()));
   if (!isNew)
     return place->second;
   std::string object = place->second + ".o", library = place->second + ".so";
-  if (llvm::Error error = compileKernel(kernel, {variant.halide, variant.asserts}, "kernel_under_test", object)) {
+  if (llvm::Error error =
+          compileKernel(kernel, {variant.halide, variant.asserts}, "kernel_under_test", object)) {
     ADD_FAILURE() << llvm::toString(std::move(error));
     return std::nullopt;
   }
-  std::string command =
-      std::string(ATTNC_LINKER) + " -shared -o " + library + " " + object + " " + runtimeObject(variant.halide);
+  std::string command = std::string(ATTNC_LINKER) + " -shared -o " + library + " " + object + " " +
+                        runtimeObject(variant.halide);
   if (std::system(command.c_str()) != 0) {
     ADD_FAILURE() << "cannot link: " << command;
     return std::nullopt;
@@ -170,8 +176,8 @@ static std::vector<int64_t> shapeOf(mlir::RankedTensorType type, const Sizes &si
 /// Arguments of one call: inputs, results, scratch.
 struct TestKernel::Call {
   std::vector<DeviceArray> arrays;
-  std::vector<size_t> results;     // places in `arrays`; the cache for an append, which works in place
-  std::vector<void *> arguments;   // user context, then buffers
+  std::vector<size_t> results;   // places in `arrays`; the cache for an append, which works in place
+  std::vector<void *> arguments; // user context, then buffers
 };
 
 TestKernel::Call TestKernel::prepare(const std::vector<Array> &inputs, const Sizes &sizes, int64_t rowGap) {

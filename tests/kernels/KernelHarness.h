@@ -22,7 +22,8 @@ struct Variant {
   bool asserts;
 };
 
-/// The variants that this machine can run; the best one comes twice, with Halide's own bounds checks the second time.
+/// The variants that this machine can run; the best one comes twice, with Halide's own bounds checks the
+/// second time.
 std::vector<Variant> runnableVariants();
 
 using Sizes = std::map<std::string, int64_t>;

@@ -16,7 +16,8 @@ namespace {
 
 class KernelTest : public testing::TestWithParam<Variant> {};
 
-std::vector<Array> inputsOf(const TestKernel &kernel, const KernelCase &kernelCase, const Sizes &sizes, unsigned seed) {
+std::vector<Array> inputsOf(const TestKernel &kernel, const KernelCase &kernelCase, const Sizes &sizes,
+                            unsigned seed) {
   std::map<int, int64_t> limits = kernelCase.idLimits;
   // Inclusive of the extent itself for lengths: 0 (masked everywhere) up to all keys.
   for (auto &[argument, size] : kernelCase.idSizes)
@@ -29,8 +30,8 @@ int64_t candidatesOf(const Sizes &sizes) {
   return found == sizes.end() ? 0 : found->second;
 }
 
-/// Candidates whose values are closer than the tolerance may come in either order: a word is right where its own
-/// log-probability is that of its place.
+/// Candidates whose values are closer than the tolerance may come in either order: a word is right where its
+/// own log-probability is that of its place.
 void expectCandidates(const Array &words, const Array &expectedWords, const Array &expected, const Array &all,
                       double tolerance) {
   for (int64_t i = 0; i < words.size(); ++i) {
@@ -60,11 +61,13 @@ void checkCases(const std::vector<KernelCase> &cases, const Variant &variant) {
       for (auto &[name, extent] : sizes)
         at += name + " " + std::to_string(extent) + " ";
       if (sizes.count("candidate") && expected.size() == 2) {
-        expectCandidates(actual[1], expected[1], expected[0], logProbabilities(inputs), 2 * kernelCase.tolerance);
+        expectCandidates(actual[1], expected[1], expected[0], logProbabilities(inputs),
+                         2 * kernelCase.tolerance);
         expected.pop_back();
       }
       for (size_t i = 0; i < expected.size(); ++i)
-        EXPECT_LE(largestDifference(expected[i], actual[i]), kernelCase.tolerance) << "result " << i << " at " << at;
+        EXPECT_LE(largestDifference(expected[i], actual[i]), kernelCase.tolerance)
+            << "result " << i << " at " << at;
     }
   }
 }
@@ -94,7 +97,8 @@ Array firstOf(const Array &array, mlir::Type type, const std::string &size, int6
 }
 
 /// Runs all `sizes`, then only the first rows of each input, alone: they must come out bit for bit the same.
-void checkCompany(const KernelCase &kernelCase, const Variant &variant, const Sizes &sizes, const std::string &size) {
+void checkCompany(const KernelCase &kernelCase, const Variant &variant, const Sizes &sizes,
+                  const std::string &size) {
   SCOPED_TRACE(kernelCase.name);
   TestKernel kernel(kernelCase.text);
   ASSERT_TRUE(kernel.load(variant));
@@ -110,7 +114,8 @@ void checkCompany(const KernelCase &kernelCase, const Variant &variant, const Si
     std::vector<Array> alone = kernel.run(fewer, fewerSizes);
     for (size_t i = 0; i < alone.size(); ++i) {
       Array expected = firstOf(together[i], body.getTerminator()->getOperand(i).getType(), size, extent);
-      EXPECT_EQ(countDifferences(expected, alone[i]), 0) << "result " << i << " with " << extent << " of " << sizes.at(size);
+      EXPECT_EQ(countDifferences(expected, alone[i]), 0)
+          << "result " << i << " with " << extent << " of " << sizes.at(size);
     }
   }
 }
@@ -137,7 +142,8 @@ TEST_P(KernelTest, AttentionDoesNotDependOnPadding) {
     TestKernel kernel(kernelCase.text);
     ASSERT_TRUE(kernel.load(GetParam()));
     const int64_t length = 131, padded = 300, queries = 5;
-    std::vector<Array> inputs = kernel.randomInputs({{"batch", 1}, {"query", queries}, {"key", padded}}, {}, 3);
+    std::vector<Array> inputs =
+        kernel.randomInputs({{"batch", 1}, {"query", queries}, {"key", padded}}, {}, 3);
     inputs[3].values[0] = double(length);
     std::vector<Array> withPadding = kernel.run(inputs, {{"batch", 1}, {"query", queries}, {"key", padded}});
     for (int i : {1, 2}) {
@@ -188,6 +194,18 @@ TEST(CompileKernelTest, UnknownTargetIsAnError) {
   TestKernel kernel(kernelCase.text);
   llvm::Error error = attnc::compileKernel(kernel.op(), {"x86-65-linux", false}, "k", "/dev/null");
   EXPECT_EQ(llvm::toString(std::move(error)), "'x86-65-linux' is not a Halide target");
+}
+
+TEST(CompileKernelTest, OperationWithoutKernelIsAnError) {
+  const std::string x = "tensor<4x8xf32, #attn.axes<row, width>>",
+                    best = "tensor<4x?xf32, #attn.axes<row, candidate>>";
+  TestKernel kernel("attn.kernel @k {\n^bb0(%x: " + x + "):\n  %0:2 = attn.top_k %x : (" + x + ") -> (" +
+                    best + ", tensor<4x?xi32, #attn.axes<row, candidate>>)\n  attn.yield %0#0 : " + best +
+                    "\n}\n");
+  ASSERT_TRUE(kernel.op());
+  llvm::Error error = attnc::compileKernel(kernel.op(), {"x86-64-linux", false}, "k", "/dev/null");
+  EXPECT_EQ(llvm::toString(std::move(error)),
+            "kernel 'k': 'attn.top_k' needs the linear and log_softmax before it");
 }
 
 TEST(CompileKernelTest, UnwritableObjectIsAnError) {

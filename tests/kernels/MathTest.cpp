@@ -1,8 +1,8 @@
 //===- MathTest.cpp - errors of the elementary functions --------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures each function of kernels/Math.h over a fine grid against the C library in double precision, on this machine
-// (with its fused multiply-adds) and as plain x86-64.
+// Measures each function of kernels/Math.h over a fine grid against the C library in double precision, on
+// this machine (with its fused multiply-adds) and as plain x86-64.
 
 #include "compiler/kernels/Math.h"
 
@@ -65,7 +65,9 @@ TEST(MathTest, LogKeepsItsBound) {
   EXPECT_LT(largestError(logFast, logExact, logarithmError, 0.5f, 2), 2e-7);
 }
 TEST(MathTest, ErfKeepsItsBound) { EXPECT_LT(largestError(erfFast, erfExact, absoluteError, -6, 6), 6e-7); }
-TEST(MathTest, TanhKeepsItsBound) { EXPECT_LT(largestError(tanhFast, tanhExact, absoluteError, -12, 12), 5e-7); }
+TEST(MathTest, TanhKeepsItsBound) {
+  EXPECT_LT(largestError(tanhFast, tanhExact, absoluteError, -12, 12), 5e-7);
+}
 TEST(MathTest, LargestDivisorOfLanesIsFound) {
   EXPECT_EQ(lanesDividing(72, 16), 8);
   EXPECT_EQ(lanesDividing(20, 16), 4);

@@ -102,7 +102,8 @@ Array Interpreter::runView(mlir::Operation *op) {
       })
       .Case([&](attn::MergeHeadsOp op) { return mergeHeads(get(op.getInput())); })
       .Case([&](attn::SliceOp op) {
-        return slice(get(op.getInput()), op.getOffset(), llvm::cast<mlir::RankedTensorType>(op.getType()).getShape().back());
+        return slice(get(op.getInput()), op.getOffset(),
+                     llvm::cast<mlir::RankedTensorType>(op.getType()).getShape().back());
       })
       .Case([&](attn::CollapseOp op) {
         const Array &x = get(op.getInput());

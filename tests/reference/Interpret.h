@@ -11,7 +11,8 @@
 
 namespace reference {
 
-/// One array per block argument (weights as out x in), one per yielded value. `candidates` is the size of that name.
+/// One array per block argument (weights as out x in), one per yielded value. `candidates` is the size of
+/// that name.
 std::vector<Array> interpret(attn::KernelOp kernel, const std::vector<Array> &inputs, int64_t candidates);
 
 } // namespace reference

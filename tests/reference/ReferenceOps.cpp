@@ -100,8 +100,9 @@ Array layerNorm(const Array &x, const Array &weight, const Array *bias, double e
     for (int64_t w = 0; w < width; ++w)
       variance += (x.values[first + w] - mean) * (x.values[first + w] - mean) / double(width);
     for (int64_t w = 0; w < width; ++w)
-      result.values[first + w] = (x.values[first + w] - mean) / std::sqrt(variance + epsilon) * weight.values[w] +
-                                 (bias ? bias->values[w] : 0);
+      result.values[first + w] =
+          (x.values[first + w] - mean) / std::sqrt(variance + epsilon) * weight.values[w] +
+          (bias ? bias->values[w] : 0);
   });
   return result;
 }
@@ -237,7 +238,8 @@ Array append(const Array &fresh, const Array &cache, const Array &positions) {
   for (int64_t r = 0; r < fresh.extent(0); ++r)
     for (int64_t h = 0; h < fresh.extent(1); ++h)
       for (int64_t w = 0; w < fresh.extent(3); ++w)
-        result.values[result.at({r, h, int64_t(positions.values[r]), w})] = fresh.values[fresh.at({r, h, 0, w})];
+        result.values[result.at({r, h, int64_t(positions.values[r]), w})] =
+            fresh.values[fresh.at({r, h, 0, w})];
   return result;
 }
 

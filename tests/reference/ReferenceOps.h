@@ -1,7 +1,8 @@
 //===- ReferenceOps.h - the operations of the attn dialect in double precision -===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// The oracle: each operation as its definition says, in simple loops. Axes are slowest first, as in the dialect.
+// The oracle: each operation as its definition says, in simple loops. Axes are slowest first, as in the
+// dialect.
 
 #ifndef ATTNC_TESTS_REFERENCE_OPS_H
 #define ATTNC_TESTS_REFERENCE_OPS_H

@@ -4,7 +4,8 @@
 #include "compiler/emit/shim/EmbeddedFiles.h"
 
 // Defined in EmbeddedFiles.S.
-extern "C" const char attnc_shim_begin[], attnc_shim_end[], attnc_bundle_header_begin[], attnc_bundle_header_end[];
+extern "C" const char attnc_shim_begin[], attnc_shim_end[], attnc_bundle_header_begin[],
+    attnc_bundle_header_end[];
 
 namespace attnc {
 

@@ -1,8 +1,9 @@
-/* HalideShim.c - what compiled kernels ask of a Halide runtime, answered by the session's attnrt_kernel_context.
- * SPDX-License-Identifier: Apache-2.0
+/* HalideShim.c - what compiled kernels ask of a Halide runtime, answered by the session's
+ * attnrt_kernel_context. SPDX-License-Identifier: Apache-2.0
  *
- * Linked into every bundle, where its symbols are local, so that bundles do not meet in one process. It needs no
- * library, not even C's. A null context is allowed: loops run serially and errors are return codes only. */
+ * Linked into every bundle, where its symbols are local, so that bundles do not meet in one process. It needs
+ * no library, not even C's. A null context is allowed: loops run serially and errors are return codes only.
+ */
 
 #include "attnrt/bundle.h"
 
@@ -57,11 +58,14 @@ void halide_free(void *user_context, void *memory) {
   (void)memory;
 }
 
-/* The checks of kernels that are compiled with assertions. Only the first argument, the name of what is wrong, is
- * told: a caller may pass more arguments than a C function reads. Codes are Halide's (halide_error_code_t). */
-#define NAMED_ERROR(symbol, code, text)                                                                          \
-  int halide_error_##symbol(void *user_context, const char *name) { return fail(user_context, code, text, name); }
-#define UNNAMED_ERROR(symbol, code, text)                                                                        \
+/* The checks of kernels that are compiled with assertions. Only the first argument, the name of what is
+ * wrong, is told: a caller may pass more arguments than a C function reads. Codes are Halide's
+ * (halide_error_code_t). */
+#define NAMED_ERROR(symbol, code, text)                                                                      \
+  int halide_error_##symbol(void *user_context, const char *name) {                                          \
+    return fail(user_context, code, text, name);                                                             \
+  }
+#define UNNAMED_ERROR(symbol, code, text)                                                                    \
   int halide_error_##symbol(void *user_context) { return fail(user_context, code, text, 0); }
 
 NAMED_ERROR(bounds_inference_call_failed, -1, "bounds query of an external stage failed")

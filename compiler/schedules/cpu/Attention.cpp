@@ -1,7 +1,8 @@
 //===- Attention.cpp - schedule of attention on CPUs ------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A task is one block of queries of one head and batch row (many queries) or a row with all its heads (a step).
+// A task is one block of queries of one head and batch row (many queries) or a row with all its heads (a
+// step).
 
 #include "compiler/schedules/cpu/Schedules.h"
 
@@ -61,7 +62,10 @@ private:
     s.result.vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
     local(s.inverse, false).compute_at(s.result, level).bound(s.query, 0, tiles.queries);
     overQueries(s.inverse);
-    local(s.turned, false).compute_at(s.result, level).bound(s.query, 0, tiles.queries).bound(s.width, 0, p.width);
+    local(s.turned, false)
+        .compute_at(s.result, level)
+        .bound(s.query, 0, tiles.queries)
+        .bound(s.width, 0, p.width);
     if (oneQuery)
       s.turned.vectorize(s.width, tiles.lanes);
     else
@@ -80,7 +84,10 @@ private:
   }
 
   void scheduleScores() {
-    local(s.scores, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries).bound(s.key, 0, tiles.keys);
+    local(s.scores, true)
+        .compute_at(s.state, s.blocks.x)
+        .bound(s.query, 0, tiles.queries)
+        .bound(s.key, 0, tiles.keys);
     Stage update = s.scores.update();
     update.reorder(s.query, s.tiledKeys.x, s.tiledKeys.y).never_partition_all();
     overQueries(update);
@@ -110,7 +117,11 @@ private:
     local(s.partials, true).compute_at(s.scores, s.tiledKeys.y);
     s.partials.bound_extent(s.tile, 1).bound(s.lane, 0, tiles.lanes).bound(s.keyInTile, 0, tiles.keyTile);
     s.partials.vectorize(s.lane).unroll(s.keyInTile);
-    s.partials.update().reorder(s.lane, s.inner.x, s.keyInTile).vectorize(s.lane).unroll(s.inner.x).unroll(s.keyInTile);
+    s.partials.update()
+        .reorder(s.lane, s.inner.x, s.keyInTile)
+        .vectorize(s.lane)
+        .unroll(s.inner.x)
+        .unroll(s.keyInTile);
   }
 
   /// A reduction over the keys of a block: RVars 0 and 1 are the key in its tile and the tile.
@@ -146,7 +157,10 @@ private:
   void scheduleContext() {
     Func written = s.blockContext.in(s.state);
     Var columns("columns"), rows("rows");
-    local(written, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries).bound(s.width, 0, p.valueWidth);
+    local(written, true)
+        .compute_at(s.state, s.blocks.x)
+        .bound(s.query, 0, tiles.queries)
+        .bound(s.width, 0, p.valueWidth);
     written.split(s.width, columns, s.width, p.contextColumns, TailStrategy::RoundUp)
         .split(s.query, rows, s.query, p.contextRows, TailStrategy::RoundUp)
         .reorder(s.width, s.query, columns, rows)

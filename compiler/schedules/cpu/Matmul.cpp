@@ -1,8 +1,8 @@
 //===- Matmul.cpp - schedule of matmuls on CPUs -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// One specialisation per class of row counts. A task is a group of columns by a group of row tiles; in it a panel of
-// weights meets all rows before the next panel comes.
+// One specialisation per class of row counts. A task is a group of columns by a group of row tiles; in it a
+// panel of weights meets all rows before the next panel comes.
 
 #include "compiler/schedules/cpu/Schedules.h"
 
@@ -31,7 +31,8 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
   MatmulTile tile = schedule.tiles[index];
   bool anyRows = index + 1 == schedule.tiles.size();
   std::string suffix = std::to_string(index);
-  Var columnTile("columnTile" + suffix), rowTile("rowTile" + suffix), column("inTile" + suffix), row("inRows" + suffix);
+  Var columnTile("columnTile" + suffix), rowTile("rowTile" + suffix), column("inTile" + suffix),
+      row("inRows" + suffix);
   Var columnTask("columnTask" + suffix), rowTask("rowTask" + suffix), task("task" + suffix);
   // Widths that whole tiles fill need no guard; others store under a mask.
   TailStrategy columns = stages.columns % tile.columns ? TailStrategy::GuardWithIf : TailStrategy::RoundUp;

@@ -1,7 +1,8 @@
 //===- Rows.cpp - schedules of row-by-row work on CPUs ----------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Norms, embeddings, pointwise work: a row is one pass (or three) over a few KiB, so rows go to threads in groups.
+// Norms, embeddings, pointwise work: a row is one pass (or three) over a few KiB, so rows go to threads in
+// groups.
 
 #include "compiler/kernels/Math.h"
 #include "compiler/schedules/cpu/Schedules.h"

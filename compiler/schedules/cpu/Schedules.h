@@ -1,8 +1,8 @@
 //===- Schedules.h - schedules for CPUs -------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each applies parameters to the stages of one kind of kernel. Nothing here computes; scratch is on the stack with
-// bounds that are known when compiling, so kernels never allocate.
+// Each applies parameters to the stages of one kind of kernel. Nothing here computes; scratch is on the stack
+// with bounds that are known when compiling, so kernels never allocate.
 
 #ifndef ATTNC_SCHEDULES_CPU_SCHEDULES_H
 #define ATTNC_SCHEDULES_CPU_SCHEDULES_H

@@ -25,13 +25,19 @@ static void schedulePanelStages(PanelStages &stages, Func panels, Var tileLevel,
       .unroll(column)
       .unroll(row);
   scheduleAccumulator(stages.accumulator, lanes, stages.logits, columnTile);
-  for (Func value : {stages.maximum, stages.sum}) {
-    value.compute_at(panels, stages.row).store_in(MemoryType::Stack);
-    value.update().atomic().vectorize(value.rvars(0)[0]);
+  stages.maximum.compute_at(panels, stages.row).store_in(MemoryType::Stack);
+  stages.maximum.update().atomic().vectorize(stages.maximum.rvars(0)[0]);
+  stages.sum.compute_at(panels, stages.row).store_in(MemoryType::Stack);
+  int halfLanes = PanelColumns;
+  for (Func half : stages.halves) {
+    half.compute_at(panels, stages.row).store_in(MemoryType::Stack).bound(stages.lane, 0, halfLanes);
+    half.vectorize(stages.lane, std::min(halfLanes, lanes)).unroll(stages.lane);
+    halfLanes /= 2;
   }
 }
 
-static void scheduleClass(VocabularyStages &stages, Stage stage, size_t index, const MatmulSchedule &schedule) {
+static void scheduleClass(VocabularyStages &stages, Stage stage, size_t index,
+                          const MatmulSchedule &schedule) {
   MatmulTile tile = schedule.tiles[index];
   bool anyRows = index + 1 == schedule.tiles.size();
   int panelsPerTile = std::max(tile.columns / PanelColumns, 1);
@@ -66,7 +72,10 @@ void scheduleVocabulary(VocabularyStages &stages, const MatmulSchedule &schedule
 
 void scheduleLogSum(LogSumStages &s, int lanes, Func consumer, Var row) {
   for (Func padded : {s.paddedMaxima, s.paddedSums}) {
-    padded.compute_at(consumer, row).store_in(MemoryType::Stack).bound(s.panel, 0, s.padded).vectorize(s.panel, lanes);
+    padded.compute_at(consumer, row)
+        .store_in(MemoryType::Stack)
+        .bound(s.panel, 0, s.padded)
+        .vectorize(s.panel, lanes);
     padded.update().vectorize(padded.rvars(0)[0], lanes, TailStrategy::GuardWithIf).never_partition_all();
   }
   for (Func lane : {s.laneMaxima, s.laneSums}) {
@@ -90,10 +99,7 @@ void scheduleTop(TopStages &stages, VocabularyStages &vocabulary, int lanes) {
   stages.threshold.compute_at(result, stages.row).store_in(MemoryType::Stack);
   stages.sums.compute_at(result, stages.insertion.z).store_in(MemoryType::Stack);
   stages.sums.bound(stages.word, 0, PanelColumns).vectorize(stages.word, lanes).unroll(stages.word);
-  stages.sums.update()
-      .reorder(stages.word, stages.k)
-      .vectorize(stages.word, lanes)
-      .unroll(stages.word);
+  stages.sums.update().reorder(stages.word, stages.k).vectorize(stages.word, lanes).unroll(stages.word);
 }
 
 } // namespace attnc
