@@ -6,7 +6,7 @@
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Failure.h"
 #include "compiler/driver/Frontend.h"
-#include "compiler/driver/PrintSpec.h"
+#include "compiler/spec/PrintSpec.h"
 #include "compiler/emit/ConstantWeights.h"
 #include "compiler/emit/GoldenVectors.h"
 #include "compiler/emit/Interrupts.h"
