@@ -1,7 +1,7 @@
 /* embed.c - a C program with the compiled model inside: it translates each line of its standard input.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The code of the bundle is linked in (korean-english.a); weights and tokenizer are read from its folder:
+ * The code of the bundle is linked in (libkorean_english.a); weights and tokenizer are read from its folder:
  *   embed BUNDLE
  */
 #include "attnrt/attnrt.h"

@@ -2,9 +2,11 @@
 """The example's bundle against its own reference and its unseen pairs."""
 
 import json
+import os
+import subprocess
 import unittest
 
-from bundles import ROOT, attnc, compile_bundle, run_ids
+from bundles import ROOT, attnc, compile_bundle, run_ids, scratch
 
 EXAMPLE = ROOT / "examples/korean-english"
 
@@ -32,6 +34,14 @@ class KoreanEnglish(unittest.TestCase):
         self.assertEqual([r["output_ids"] for r in reference], [i for i, _ in got])
         for wanted, (_, score) in zip(reference, got):
             self.assertAlmostEqual(wanted["score"], score, delta=1e-4)
+
+    def test_the_c_program_embeds_the_bundle(self):
+        program = scratch("embed")
+        subprocess.run([os.environ["CC"], "-std=c11", "-Wall", "-Wextra", "-Werror", EXAMPLE / "embed.c", "-o", program,
+                        f"-I{ROOT / 'runtime/include'}", f"-I{self.bundle}", self.bundle / "libkorean_english.a",
+                        os.environ["ATTNRT"], "-lsentencepiece", "-lstdc++", "-lm", "-lpthread", "-ldl"], check=True)
+        done = subprocess.run([program, self.bundle], input="어제 카페 갔었어 거기 사람 많더라\n", capture_output=True, text=True)
+        self.assertEqual("I went to the cafe yesterday there were many people\n", done.stdout, done.stderr)
 
 
 if __name__ == "__main__":

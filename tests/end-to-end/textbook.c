@@ -1,0 +1,72 @@
+/* textbook.c - the first two worked examples of the textbook through compiled graphs, compared with its numbers.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * usage: textbook THREE_WORDS_WEIGHTS EIGHT_WORDS_WEIGHTS
+ */
+
+#include "textbook_eight_words.h"
+#include "textbook_three_words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The data part of a weight file, aligned to 64 bytes, or null. */
+static char *read_weights(const char *path) {
+  FILE *file = fopen(path, "rb");
+  uint64_t header;
+  if (!file || fread(&header, 8, 1, file) != 1 || fseek(file, 0, SEEK_END) != 0)
+    return 0;
+  size_t size = (size_t)ftell(file) - 8 - header;
+  char *data = aligned_alloc(64, (size + 63) / 64 * 64);
+  if (fseek(file, (long)(8 + header), SEEK_SET) != 0 || fread(data, 1, size, file) != size)
+    return 0;
+  fclose(file);
+  return data;
+}
+
+static char *make_arena(int64_t bytes) { return aligned_alloc(64, (size_t)(bytes + 127) / 64 * 64); }
+
+/* Numbers are printed with six decimals: half of the last, and 1e-6 for sums in float32. */
+static int differ(const char *what, int count, const float *got, const double *wanted) {
+  int wrong = 0;
+  for (int i = 0; i < count; ++i)
+    if (!(fabs(got[i] - wanted[i]) <= 1.5e-6)) {
+      printf("%s[%d] is %.7f, the book has %.6f\n", what, i, got[i], wanted[i]);
+      ++wrong;
+    }
+  return wrong;
+}
+
+static int check_three_words(const char *weight_file) {
+  const float words[3 * 4] = {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1};
+  const double weights[3 * 3] = {0.136126, 0.431937, 0.431937, 0.00089, 0.908843, 0.090267, 0.007445, 0.754708, 0.237848};
+  const double output[3 * 3] = {1.863874, 6.319371, 1.704189, 1.99911, 7.814124, 0.273472, 1.992555, 7.479636, 0.735877};
+  float got[9], gotWeights[9];
+  char *arena = make_arena(textbook_three_words_arena_attend(1, 3));
+  if (textbook_three_words_run_attend(0, textbook_three_words_best_variant(), read_weights(weight_file), arena, 1, 3,
+                                      words, got, gotWeights) != 0)
+    return 1;
+  return differ("three words: weights", 9, gotWeights, weights) + differ("three words: output", 9, got, output);
+}
+
+static int check_eight_words(const char *weight_file) {
+  const float words[8 * 4] = {.1f, .2f, .1f, .3f, 0,   .1f, .2f, .4f, .5f, .3f, .2f, .1f, .1f, .1f, .1f, .2f,
+                              .2f, .3f, .1f, 0,   .4f, 0,   .3f, .2f, .3f, .1f, .4f, .1f, .5f, .2f, 0,   .1f};
+  const double output[8 * 4] = {0.201039, 0.17911,  0.189161, 0.208695, 0.201054, 0.179105, 0.189138, 0.208678,
+                                0.201654, 0.179318, 0.189421, 0.209434, 0.200752, 0.179005, 0.18904,  0.208358,
+                                0.200871, 0.179068, 0.189124, 0.208536, 0.201402, 0.1792,   0.189267, 0.209083,
+                                0.201379, 0.179208, 0.189264, 0.209058, 0.201211, 0.17916,  0.189255, 0.208935};
+  float got[8 * 4];
+  char *arena = make_arena(textbook_eight_words_arena_attend());
+  if (textbook_eight_words_run_attend(0, textbook_eight_words_best_variant(), read_weights(weight_file), arena, words,
+                                      got) != 0)
+    return 1;
+  return differ("eight words: output", 8 * 4, got, output);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3)
+    return 2;
+  return check_three_words(argv[1]) + check_eight_words(argv[2]) != 0;
+}
