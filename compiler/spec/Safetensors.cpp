@@ -148,8 +148,8 @@ static std::optional<uint64_t> expectedBytes(const HeaderEntry &entry) {
   return bytes;
 }
 
-/// Checks that the tensors, sorted by their places, follow each other from 0 to `dataBytes`.
-static bool checkPlaces(std::vector<HeaderEntry> &entries, uint64_t dataBytes, std::string &error) {
+/// Checks that the tensors, taken by their places, follow each other from 0 to `dataBytes`.
+static bool checkPlaces(const std::vector<HeaderEntry> &entries, uint64_t dataBytes, std::string &error) {
   for (const HeaderEntry &entry : entries) {
     std::optional<uint64_t> bytes = expectedBytes(entry);
     if (!bytes) {
@@ -164,16 +164,19 @@ static bool checkPlaces(std::vector<HeaderEntry> &entries, uint64_t dataBytes, s
       return false;
     }
   }
-  std::sort(entries.begin(), entries.end(),
-            [](const HeaderEntry &a, const HeaderEntry &b) { return *a.offsets < *b.offsets; });
+  std::vector<const HeaderEntry *> byPlace;
+  for (const HeaderEntry &entry : entries)
+    byPlace.push_back(&entry);
+  std::sort(byPlace.begin(), byPlace.end(),
+            [](const HeaderEntry *a, const HeaderEntry *b) { return *a->offsets < *b->offsets; });
   uint64_t next = 0;
-  for (const HeaderEntry &entry : entries) {
-    if ((*entry.offsets)[0] != next) {
-      error = "tensor " + quote(entry.name) + " starts at byte " + std::to_string((*entry.offsets)[0]) +
+  for (const HeaderEntry *entry : byPlace) {
+    if ((*entry->offsets)[0] != next) {
+      error = "tensor " + quote(entry->name) + " starts at byte " + std::to_string((*entry->offsets)[0]) +
               ", but the one before it ends at " + std::to_string(next);
       return false;
     }
-    next = (*entry.offsets)[1];
+    next = (*entry->offsets)[1];
   }
   if (next != dataBytes)
     error =
