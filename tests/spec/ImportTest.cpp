@@ -214,8 +214,9 @@ TEST_F(Import, TakesEveryOpOfAGraph) {
       continue; // its last axis must be a known width: see MergesHeads
     auto module = import(graphOf(op, operands));
     EXPECT_TRUE(module) << op << "\n" << printed(diagnostics);
-    if (module)
+    if (module) {
       EXPECT_EQ(opsOf(*module, "graph"), std::string(op) + " return");
+    }
   }
 }
 
