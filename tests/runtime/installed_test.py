@@ -22,7 +22,7 @@ class Installed(unittest.TestCase):
             (scratch / "project/decode.c").write_text(program)
             self.call(CMAKE, "--install", BUILD, "--prefix", scratch / "prefix", "--component", "attnrt")
             flags = os.environ.get("SANITIZER_FLAGS", "")
-            self.call(CMAKE, "-S", scratch / "project", "-B", scratch / "build", f"-DCMAKE_PREFIX_PATH={scratch}/prefix",
+            self.call(CMAKE, "-G", "Ninja", "-S", scratch / "project", "-B", scratch / "build", f"-DCMAKE_PREFIX_PATH={scratch}/prefix",
                       f"-DCMAKE_C_COMPILER={os.environ['C_COMPILER']}", f"-DCMAKE_CXX_COMPILER={os.environ['CXX_COMPILER']}",
                       f"-DCMAKE_C_FLAGS={flags}", f"-DCMAKE_EXE_LINKER_FLAGS={flags}")
             self.call(CMAKE, "--build", scratch / "build")
