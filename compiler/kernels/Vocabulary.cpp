@@ -157,14 +157,15 @@ TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabular
   s.threshold = buildThreshold(logSum, candidates);
 
   LinearInputs readable = withReadableBias(inputs);
+  Expr limit = select(candidates <= MaximumLanes, s.threshold(s.row)[1], BelowAll);
   s.k = RDom(0, inputs.weight.in, "again");
+  s.k.where(vocabulary.panels(s.panel, s.row)[0] >= limit); // panels that are not visited cost no sums
   s.sums = Func("again");
   s.sums(s.word, s.panel, s.row) = 0.f;
   s.sums(s.word, s.panel, s.row) += inputs.input.at({s.k, s.row}) * inputs.weight.at(s.word, s.k, s.panel);
 
   // Insertion from the last place up: place i takes the place before it, the new word, or stays.
   s.insertion = RDom(0, candidates, 0, PanelColumns, 0, vocabulary.panelCount, "insertion");
-  Expr limit = select(candidates <= MaximumLanes, s.threshold(s.row)[1], BelowAll);
   s.insertion.where(vocabulary.panels(s.insertion.z, s.row)[0] >= limit);
   Expr place = candidates - 1 - s.insertion.x;
   Expr word = s.insertion.z * PanelColumns + s.insertion.y;
