@@ -15,6 +15,7 @@ namespace {
 
 /// The roles that one side of the network takes.
 struct SideRoles {
+  const SideSpec &side;
   WeightRole table;
   WeightRole positions;
   WeightRole embeddingNorm;
@@ -25,6 +26,7 @@ struct SideRoles {
 
 /// One attention: who asks, who is asked, and which keys are hidden.
 struct Attention {
+  const SideSpec &side;
   WeightRole role;
   int64_t layer;
   Value memory;  // batch x key x width; null: the queries themselves
@@ -46,6 +48,7 @@ private:
   Value norm(Value rows, WeightRole role, int64_t layer);
   Value attend(Value queries, const Attention &attention);
   Value feedForward(Value rows, WeightRole role, int64_t layer);
+  Value scale(Value rows, const Located<double> &factor);
   Value embed(Value ids, const SideRoles &roles);
   template <typename Work> Value block(Value rows, WeightRole normRole, int64_t layer, Work work);
   RankedTensorType tensor(ArrayRef<StringRef> names, Type element);
@@ -124,11 +127,11 @@ Value ModelImporter::attend(Value queries, const Attention &attention) {
     return linear(where, rows, {attention.role, attention.layer, projection}, *model.biases.attention);
   };
   auto projectHeads = [&](Value rows, unsigned projection) -> Value {
-    return attn::SplitHeadsOp::create(build, where, project(rows, projection), *model.heads);
+    return attn::SplitHeadsOp::create(build, where, project(rows, projection), *attention.side.heads);
   };
   Value query = projectHeads(queries, 0), key = projectHeads(memory, 1), value = projectHeads(memory, 2);
   Value scores = attn::MatmulOp::create(build, where, query, key, /*transposed=*/true);
-  double scale = model.attentionScale->value_or(1 / std::sqrt(double(*model.width / *model.heads)));
+  double scale = model.attentionScale->value_or(1 / std::sqrt(double(*attention.side.headWidth)));
   scores = attn::ScaleOp::create(build, where, scores, build.getF32FloatAttr(float(scale)));
   if (attention.isCausal)
     scores = attn::CausalMaskOp::create(build, where, scores);
@@ -160,15 +163,22 @@ Value ModelImporter::feedForward(Value rows, WeightRole role, int64_t layer) {
   Value inner = linear(where, rows, {role, layer, 0}, hasBias);
   inner = attn::ActivationOp::create(build, build.at(feedForward.activation.where), inner,
                                      kindOf(*feedForward.activation));
+  if (*feedForward.gated)
+    inner = attn::MulOp::create(build, build.at(feedForward.gated.where), inner,
+                                linear(where, rows, {role, layer, 2}, hasBias));
   return linear(where, inner, {role, layer, 1}, hasBias);
+}
+
+Value ModelImporter::scale(Value rows, const Located<double> &factor) {
+  if (float(*factor) == 1)
+    return rows;
+  return attn::ScaleOp::create(build, build.at(factor.where), rows, build.getF32FloatAttr(float(*factor)));
 }
 
 Value ModelImporter::embed(Value ids, const SideRoles &roles) {
   mlir::Location where = build.at(model.embedding.where);
   Value rows = attn::EmbedOp::create(build, where, ids, getWeight(where, {roles.table}));
-  if (float scale = float(*model.embedding.scale); scale != 1)
-    rows = attn::ScaleOp::create(build, build.at(model.embedding.scale.where), rows,
-                                 build.getF32FloatAttr(scale));
+  rows = scale(rows, model.embedding.scale);
   const PositionsSpec &positions = model.positions;
   mlir::Location positionsWhere = build.at(positions.where);
   if (*positions.kind == PositionKind::Sinusoidal)
@@ -189,7 +199,8 @@ RankedTensorType ModelImporter::tensor(ArrayRef<StringRef> names, Type element) 
 }
 
 void ModelImporter::importEncode() {
-  const SideRoles roles{sourceTable(model),
+  const SideRoles roles{model.encoder,
+                        sourceTable(model),
                         WeightRole::EncoderPositions,
                         WeightRole::EncoderEmbeddingNorm,
                         WeightRole::EncoderFeedForward,
@@ -202,7 +213,7 @@ void ModelImporter::importEncode() {
   Value rows = embed(entry.getArgument(0), roles);
   for (int64_t layer = 0; layer < *model.encoder.layers; ++layer) {
     rows = block(rows, WeightRole::EncoderSelfAttentionNorm, layer, [&](Value input) {
-      return attend(input, {WeightRole::EncoderSelfAttention, layer, Value(), lengths, false});
+      return attend(input, {roles.side, WeightRole::EncoderSelfAttention, layer, Value(), lengths, false});
     });
     rows = block(rows, roles.feedForwardNorm, layer,
                  [&](Value input) { return feedForward(input, roles.feedForward, layer); });
@@ -213,7 +224,8 @@ void ModelImporter::importEncode() {
 }
 
 void ModelImporter::importDecode() {
-  const SideRoles roles{targetTable(model),
+  const SideRoles roles{model.decoder,
+                        targetTable(model),
                         WeightRole::DecoderPositions,
                         WeightRole::DecoderEmbeddingNorm,
                         WeightRole::DecoderFeedForward,
@@ -227,16 +239,17 @@ void ModelImporter::importDecode() {
   Value rows = embed(entry.getArgument(0), roles);
   for (int64_t layer = 0; layer < *model.decoder.layers; ++layer) {
     rows = block(rows, WeightRole::DecoderSelfAttentionNorm, layer, [&](Value input) {
-      return attend(input, {WeightRole::DecoderSelfAttention, layer, Value(), Value(), true});
+      return attend(input, {roles.side, WeightRole::DecoderSelfAttention, layer, Value(), Value(), true});
     });
     rows = block(rows, WeightRole::DecoderCrossAttentionNorm, layer, [&](Value input) {
-      return attend(input, {WeightRole::DecoderCrossAttention, layer, memory, lengths, false});
+      return attend(input, {roles.side, WeightRole::DecoderCrossAttention, layer, memory, lengths, false});
     });
     rows = block(rows, roles.feedForwardNorm, layer,
                  [&](Value input) { return feedForward(input, roles.feedForward, layer); });
   }
   if (*model.norm.final)
     rows = norm(rows, roles.finalNorm, 0);
+  rows = scale(rows, model.output.scale);
   mlir::Location where = build.at(model.vocabulary.target.where);
   Value bias = *model.biases.output ? getWeight(where, {WeightRole::Output, 0, 0, true}) : Value();
   Value logits = attn::LinearOp::create(build, where, rows, getWeight(where, {outputTable(model)}), bias);

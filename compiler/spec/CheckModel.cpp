@@ -18,10 +18,18 @@ static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
   const LocatedInteger &width = model.width;
   if (!width.valid)
     return;
-  if (model.heads.valid && *width % *model.heads) {
-    diagnostics.error(width.where, "'width' is " + text(*width) + ", which 'heads' (" + text(*model.heads) +
+  auto checkHeads = [&](const LocatedInteger &heads) {
+    if (!heads.valid || *width % *heads == 0)
+      return;
+    diagnostics.error(width.where, "'width' is " + text(*width) + ", which 'heads' (" + text(*heads) +
                                        ") does not divide");
-    diagnostics.note(model.heads.where, "'heads' is set here");
+    diagnostics.note(heads.where, "'heads' is set here");
+  };
+  if (model.headWidth.valid && !model.headWidth.value) {
+    checkHeads(model.heads);
+    for (const SideSpec *side : {&model.encoder, &model.decoder})
+      if (side->heads.where.line != model.heads.where.line)
+        checkHeads(side->heads);
   }
   const PositionsSpec &positions = model.positions;
   if (!positions.kind.valid || *positions.kind != PositionKind::Sinusoidal)

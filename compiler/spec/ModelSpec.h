@@ -28,15 +28,20 @@ enum class EarlyStopping { True, False, Never };
 using LocatedInteger = Located<int64_t>;
 using LocatedId = Located<std::optional<int64_t>>;
 
+/// What a side leaves out is the model's: heads, width of a head, width inside a feed-forward.
 struct SideSpec {
   Location where;
   LocatedInteger layers;
+  LocatedInteger heads;
+  LocatedInteger headWidth;
+  LocatedInteger feedForwardWidth;
 };
 
 struct FeedForwardSpec {
   Location where;
   LocatedInteger width;
   Located<Activation> activation;
+  Located<bool> gated; // activation(x W1) * (x W3) instead of activation(x W1)
 };
 
 struct NormSpec {
@@ -70,6 +75,11 @@ struct EmbeddingSpec {
   Location where;
   Located<double> scale; // `sqrt_width` is resolved
   Located<Tied> tied;
+};
+
+struct OutputSpec {
+  Location where;
+  Located<double> scale; // of the rows that the logits are computed from
 };
 
 struct VocabularySpec {
@@ -108,7 +118,8 @@ struct ModelSpec {
   Located<ModelKind> kind;
   LocatedInteger width;
   LocatedInteger heads;
-  Located<std::optional<double>> attentionScale; // nothing: 1 / sqrt(width / heads)
+  LocatedId headWidth;                           // nothing: width / heads, for each side
+  Located<std::optional<double>> attentionScale; // nothing: 1 / sqrt(head width)
   SideSpec encoder;
   SideSpec decoder;
   FeedForwardSpec feedForward;
@@ -116,6 +127,7 @@ struct ModelSpec {
   BiasesSpec biases;
   PositionsSpec positions;
   EmbeddingSpec embedding;
+  OutputSpec output;
   VocabularySpec vocabulary;
   TokensSpec tokens;
   TokenizerSpec sourceTokenizer;

@@ -38,13 +38,8 @@ template <typename T> static std::string numberText(T value) {
 static std::string valueText(bool value) { return value ? "true" : "false"; }
 static std::string valueText(int64_t value) { return std::to_string(value); }
 static std::string valueText(double value) { return numberText(value); }
-static std::string valueText(const std::optional<int64_t> &value) {
-  return value ? std::to_string(*value) : "null";
-}
-
-static Located<double> scaleOf(const ModelSpec &model) {
-  double scale = model.attentionScale->value_or(1 / std::sqrt(double(*model.width / *model.heads)));
-  return {scale, model.attentionScale.where, true, model.attentionScale->has_value()};
+template <typename T> static std::string valueText(const std::optional<T> &value) {
+  return value ? valueText(*value) : "null";
 }
 
 namespace {
@@ -86,6 +81,7 @@ private:
   void printWeights();
   void printModel(const ModelSpec &model);
   void printShape(const ModelSpec &model);
+  void printSide(std::string_view key, const SideSpec &side);
   void printPositions(const PositionsSpec &positions);
   void printTokens(const ModelSpec &model);
   void printTokenizer(std::string_view side, const TokenizerSpec &tokenizer);
@@ -120,20 +116,26 @@ void SpecPrinter::printWeights() {
   close();
 }
 
+void SpecPrinter::printSide(std::string_view key, const SideSpec &side) {
+  open(key, "model." + std::string(key));
+  field("layers", side.layers);
+  field("heads", side.heads);
+  field("feed_forward_width", side.feedForwardWidth);
+  close();
+}
+
 void SpecPrinter::printShape(const ModelSpec &model) {
   word("kind", model.kind);
   field("width", model.width);
   field("heads", model.heads);
-  field("attention_scale", scaleOf(model));
-  open("encoder", "model.encoder");
-  field("layers", model.encoder.layers);
-  close();
-  open("decoder", "model.decoder");
-  field("layers", model.decoder.layers);
-  close();
+  field("head_width", model.headWidth);
+  field("attention_scale", model.attentionScale);
+  printSide("encoder", model.encoder);
+  printSide("decoder", model.decoder);
   open("feed_forward", "model.feed_forward");
   field("width", model.feedForward.width);
   word("activation", model.feedForward.activation);
+  field("gated", model.feedForward.gated);
   close();
   open("norm", "model.norm");
   word("kind", model.norm.kind);
@@ -205,6 +207,9 @@ void SpecPrinter::printModel(const ModelSpec &model) {
   open("embedding", "model.embedding");
   field("scale", model.embedding.scale);
   word("tied", model.embedding.tied);
+  close();
+  open("output", "model.output");
+  field("scale", model.output.scale);
   close();
   printTokens(model);
   open("tokenizer", "model.tokenizer");

@@ -11,10 +11,31 @@
 
 namespace attnc {
 
-static SideSpec readSide(MapReader reader) { return {reader.location(), reader.integer("layers")}; }
-
 static FeedForwardSpec readFeedForward(MapReader reader) {
-  return {reader.location(), reader.integer("width"), reader.choice<Activation>("activation")};
+  return {reader.location(), reader.integer("width"), reader.choice<Activation>("activation"),
+          reader.boolean("gated")};
+}
+
+/// The number under `key`, or the model's.
+static LocatedInteger readOwn(MapReader &reader, std::string_view key, const LocatedInteger &common) {
+  LocatedId own = reader.optionalInteger(key);
+  return own.value || !own.valid ? LocatedInteger{own.value.value_or(0), own.where, own.valid, true} : common;
+}
+
+static SideSpec readSide(MapReader reader, const ModelSpec &model) {
+  SideSpec side;
+  side.where = reader.location();
+  side.layers = reader.integer("layers");
+  side.heads = readOwn(reader, "heads", model.heads);
+  side.feedForwardWidth = readOwn(reader, "feed_forward_width", model.feedForward.width);
+  side.headWidth = {0, model.headWidth.where, model.headWidth.valid, model.headWidth.value.has_value()};
+  if (model.headWidth.value)
+    side.headWidth.value = **model.headWidth;
+  else if (model.width.valid && side.heads.valid)
+    side.headWidth.value = *model.width / *side.heads;
+  else
+    side.headWidth.valid = false;
+  return side;
 }
 
 static NormSpec readNorm(MapReader reader) {
@@ -53,16 +74,25 @@ static PositionsSpec readPositions(MapReader reader) {
   return positions;
 }
 
+/// `scale`: a number, or `word`, which stands for width ^ power.
+static Located<double> readScale(MapReader &reader, std::string_view word, const LocatedInteger &width,
+                                 double power) {
+  const YamlNode *scale = reader.has("scale") ? reader.find("scale") : nullptr;
+  if (scale && scale->isScalar() && scale->text == word)
+    return {std::pow(double(*width), power), scale->where, width.valid, true};
+  return reader.number("scale");
+}
+
 static EmbeddingSpec readEmbedding(MapReader reader, const LocatedInteger &width) {
   EmbeddingSpec embedding;
   embedding.where = reader.location();
-  const YamlNode *scale = reader.has("scale") ? reader.find("scale") : nullptr;
-  if (scale && scale->isScalar() && scale->text == "sqrt_width")
-    embedding.scale = {std::sqrt(double(*width)), scale->where, width.valid, true};
-  else
-    embedding.scale = reader.number("scale");
+  embedding.scale = readScale(reader, "sqrt_width", width, 0.5);
   embedding.tied = reader.choice<Tied>("tied");
   return embedding;
+}
+
+static OutputSpec readOutput(MapReader reader, const LocatedInteger &width) {
+  return {reader.location(), readScale(reader, "inverse_sqrt_width", width, -0.5)};
 }
 
 static VocabularySpec readVocabulary(MapReader reader) {
@@ -127,14 +157,16 @@ ModelSpec readModel(MapReader reader, Diagnostics &diagnostics) {
   model.kind = reader.choice<ModelKind>("kind");
   model.width = reader.integer("width");
   model.heads = reader.integer("heads");
+  model.headWidth = reader.optionalInteger("head_width");
   model.attentionScale = reader.optionalNumber("attention_scale");
-  model.encoder = readSide(reader.mapping("encoder"));
-  model.decoder = readSide(reader.mapping("decoder"));
   model.feedForward = readFeedForward(reader.mapping("feed_forward"));
+  model.encoder = readSide(reader.mapping("encoder"), model);
+  model.decoder = readSide(reader.mapping("decoder"), model);
   model.norm = readNorm(reader.mapping("norm"));
   model.biases = readBiases(reader.mapping("biases"), model.norm);
   model.positions = readPositions(reader.mapping("positions"));
   model.embedding = readEmbedding(reader.mapping("embedding"), model.width);
+  model.output = readOutput(reader.mapping("output"), model.width);
   model.vocabulary = readVocabulary(reader.mapping("vocabulary"));
   model.tokens = readTokens(reader.mapping("tokens"));
   readTokenizers(reader.mapping("tokenizer"), model, diagnostics);

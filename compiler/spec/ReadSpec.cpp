@@ -69,11 +69,15 @@ static WeightSource readWeightSource(MapReader reader, const Spec &spec, Diagnos
     source.seed = uint64_t(*seed.value);
   }
   MapReader names = reader.mapping("names");
-  for (size_t role = 0; role < weightRoleCount; ++role) {
+  for (size_t role = 0; role < weightRoleCount; ++role)
     source.names[role] = names.text(roleKey(WeightRole(role)));
-    checkPattern(WeightRole(role), source.names[role], diagnostics);
-  }
   return source;
+}
+
+static void checkPatterns(const Spec &spec, Diagnostics &diagnostics) {
+  size_t linearCount = spec.model && *spec.model->feedForward.gated ? 3 : 2;
+  for (size_t role = 0; role < weightRoleCount; ++role)
+    checkPattern(WeightRole(role), spec.weights.names[role], linearCount, diagnostics);
 }
 
 static void readGraphs(MapReader &top, const YamlNode &node, Spec &spec, Diagnostics &diagnostics) {
@@ -113,6 +117,7 @@ static Spec readTop(Spec spec, const YamlNode &root, const SpecOptions &options,
   const YamlNode *graph = top.find("graph");
   if (top.find("model"))
     spec.model = readModel(top.mapping("model"), diagnostics);
+  checkPatterns(spec, diagnostics);
   if (graph)
     readGraphs(top, *graph, spec, diagnostics);
   if (spec.model && graph)

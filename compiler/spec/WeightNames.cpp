@@ -64,8 +64,8 @@ public:
 private:
   void addLinear(WeightUse use, int64_t out, int64_t in, bool hasBias);
   void addNorm(WeightRole role, int64_t layer = 0);
-  void addAttention(WeightRole role, WeightRole norm, int64_t layer);
-  void addFeedForward(WeightRole role, WeightRole norm, int64_t layer);
+  void addAttention(WeightRole role, WeightRole norm, const SideSpec &side, int64_t layer);
+  void addFeedForward(WeightRole role, WeightRole norm, const SideSpec &side, int64_t layer);
   void addInput(WeightRole table, int64_t words, WeightRole positions, WeightRole norm);
   void addEncoder();
   void addDecoder();
@@ -92,16 +92,21 @@ void WeightLister::addNorm(WeightRole role, int64_t layer) {
     uses.push_back({role, layer, 0, true, {*model.width}});
 }
 
-void WeightLister::addAttention(WeightRole role, WeightRole norm, int64_t layer) {
+void WeightLister::addAttention(WeightRole role, WeightRole norm, const SideSpec &side, int64_t layer) {
   addNorm(norm, layer);
-  for (unsigned projection = 0; projection < 4; ++projection)
-    addLinear({role, layer, projection}, *model.width, *model.width, *model.biases.attention);
+  int64_t inner = *side.heads * *side.headWidth, width = *model.width;
+  for (unsigned projection = 0; projection < 3; ++projection)
+    addLinear({role, layer, projection}, inner, width, *model.biases.attention);
+  addLinear({role, layer, 3}, width, inner, *model.biases.attention);
 }
 
-void WeightLister::addFeedForward(WeightRole role, WeightRole norm, int64_t layer) {
+void WeightLister::addFeedForward(WeightRole role, WeightRole norm, const SideSpec &side, int64_t layer) {
   addNorm(norm, layer);
-  addLinear({role, layer, 0}, *model.feedForward.width, *model.width, *model.biases.feedForward);
-  addLinear({role, layer, 1}, *model.width, *model.feedForward.width, *model.biases.feedForward);
+  int64_t inner = *side.feedForwardWidth, width = *model.width;
+  addLinear({role, layer, 0}, inner, width, *model.biases.feedForward);
+  addLinear({role, layer, 1}, width, inner, *model.biases.feedForward);
+  if (*model.feedForward.gated)
+    addLinear({role, layer, 2}, inner, width, *model.biases.feedForward);
 }
 
 void WeightLister::addInput(WeightRole table, int64_t words, WeightRole positions, WeightRole norm) {
@@ -120,8 +125,9 @@ void WeightLister::addEncoder() {
   addInput(sourceTable(model), *model.vocabulary.source, WeightRole::EncoderPositions,
            WeightRole::EncoderEmbeddingNorm);
   for (int64_t layer = 0; layer < *model.encoder.layers; ++layer) {
-    addAttention(WeightRole::EncoderSelfAttention, WeightRole::EncoderSelfAttentionNorm, layer);
-    addFeedForward(WeightRole::EncoderFeedForward, WeightRole::EncoderFeedForwardNorm, layer);
+    addAttention(WeightRole::EncoderSelfAttention, WeightRole::EncoderSelfAttentionNorm, model.encoder,
+                 layer);
+    addFeedForward(WeightRole::EncoderFeedForward, WeightRole::EncoderFeedForwardNorm, model.encoder, layer);
   }
   if (*model.norm.final)
     addNorm(WeightRole::EncoderFinalNorm);
@@ -131,9 +137,11 @@ void WeightLister::addDecoder() {
   addInput(targetTable(model), *model.vocabulary.target, WeightRole::DecoderPositions,
            WeightRole::DecoderEmbeddingNorm);
   for (int64_t layer = 0; layer < *model.decoder.layers; ++layer) {
-    addAttention(WeightRole::DecoderSelfAttention, WeightRole::DecoderSelfAttentionNorm, layer);
-    addAttention(WeightRole::DecoderCrossAttention, WeightRole::DecoderCrossAttentionNorm, layer);
-    addFeedForward(WeightRole::DecoderFeedForward, WeightRole::DecoderFeedForwardNorm, layer);
+    addAttention(WeightRole::DecoderSelfAttention, WeightRole::DecoderSelfAttentionNorm, model.decoder,
+                 layer);
+    addAttention(WeightRole::DecoderCrossAttention, WeightRole::DecoderCrossAttentionNorm, model.decoder,
+                 layer);
+    addFeedForward(WeightRole::DecoderFeedForward, WeightRole::DecoderFeedForwardNorm, model.decoder, layer);
   }
   if (*model.norm.final)
     addNorm(WeightRole::DecoderFinalNorm);
@@ -185,7 +193,7 @@ static std::vector<std::string> defaultWords(std::string_view placeholder) {
   if (placeholder == "projection")
     return {"q", "k", "v", "o"};
   if (placeholder == "linear")
-    return {"1", "2"};
+    return {"1", "2", "3"};
   if (placeholder == "parameter")
     return {"weight", "bias"};
   return {};
@@ -224,7 +232,7 @@ std::string symbolOf(const WeightUse &use) {
 
 /// The placeholder's name, or an empty text after an error.
 static std::string checkPlaceholder(std::string_view inner, const std::vector<std::string> &expected,
-                                    Location where, Diagnostics &diagnostics) {
+                                    size_t linearCount, Location where, Diagnostics &diagnostics) {
   size_t colon = inner.find(':');
   std::string name(inner.substr(0, inner == "layer+1" ? 5 : colon));
   std::string written = "{" + std::string(inner) + "}";
@@ -233,15 +241,18 @@ static std::string checkPlaceholder(std::string_view inner, const std::vector<st
                                  (expected.empty() ? "" : "; it takes {" + listed(expected) + "}"));
     return {};
   }
-  size_t wanted = defaultWords(name).size();
-  size_t found = colon == std::string_view::npos ? wanted : splitAtCommas(inner.substr(colon + 1)).size();
+  if (colon == std::string_view::npos || inner == "layer+1")
+    return name;
+  size_t wanted = name == "linear" ? linearCount : defaultWords(name).size();
+  size_t found = splitAtCommas(inner.substr(colon + 1)).size();
   if (found != wanted)
     diagnostics.error(where, quote(written) + " lists " + std::to_string(found) + " words; it takes " +
                                  std::to_string(wanted));
   return name;
 }
 
-void checkPattern(WeightRole role, const Located<std::string> &pattern, Diagnostics &diagnostics) {
+void checkPattern(WeightRole role, const Located<std::string> &pattern, size_t linearCount,
+                  Diagnostics &diagnostics) {
   if (!pattern.valid)
     return;
   std::vector<std::string> expected = wordsOf(roleRules[size_t(role)].placeholders);
@@ -253,8 +264,8 @@ void checkPattern(WeightRole role, const Located<std::string> &pattern, Diagnost
       diagnostics.error(pattern.where, "the pattern " + quote(*pattern) + " has a '{' without '}'");
       return;
     }
-    std::string name =
-        checkPlaceholder(rest.substr(open + 1, close - open - 1), expected, pattern.where, diagnostics);
+    std::string name = checkPlaceholder(rest.substr(open + 1, close - open - 1), expected, linearCount,
+                                        pattern.where, diagnostics);
     if (name.empty())
       return;
     std::erase(missing, name);

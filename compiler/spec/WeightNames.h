@@ -15,7 +15,8 @@
 
 namespace attnc {
 
-/// One weight. `part` counts the projections q, k, v, o, or the two linears of a feed-forward.
+/// One weight. `part` counts the projections q, k, v, o, or the linears of a feed-forward: the one into it,
+/// the one out of it, and where it is gated the one that multiplies.
 struct WeightUse {
   WeightRole role;
   int64_t layer = 0;
@@ -44,8 +45,9 @@ std::string expandPattern(std::string_view pattern, const WeightUse &use);
 /// The name by default, which is also the weight's symbol.
 std::string symbolOf(const WeightUse &use);
 
-/// Reports unknown and missing placeholders.
-void checkPattern(WeightRole role, const Located<std::string> &pattern, Diagnostics &diagnostics);
+/// Reports unknown and missing placeholders. `linearCount` is how many linears a feed-forward has.
+void checkPattern(WeightRole role, const Located<std::string> &pattern, size_t linearCount,
+                  Diagnostics &diagnostics);
 
 } // namespace attnc
 

@@ -64,6 +64,27 @@ TEST(GoodSpecs, ScaleEmbeddingsByTheRootOfTheWidth) {
       std::sqrt(8.0));
 }
 
+TEST(GoodSpecs, SidesHaveTheModelsSizesUnlessTheySayOtherwise) {
+  std::string text = smallModel("{random: 1}", "  output: {scale: inverse_sqrt_width}\n");
+  text.replace(text.find("decoder: {layers: 1}"), 20,
+               "decoder: {layers: 1, heads: 4, feed_forward_width: 24}");
+  ModelSpec model = *readGood(text).model;
+  EXPECT_EQ(*model.encoder.heads, 2);
+  EXPECT_EQ(*model.encoder.headWidth, 4);
+  EXPECT_EQ(*model.encoder.feedForwardWidth, 16);
+  EXPECT_EQ(*model.decoder.heads, 4);
+  EXPECT_EQ(*model.decoder.headWidth, 2);
+  EXPECT_EQ(*model.decoder.feedForwardWidth, 24);
+  EXPECT_DOUBLE_EQ(*model.output.scale, 1 / std::sqrt(8.0));
+}
+
+TEST(GoodSpecs, GatedFeedForwardsHaveThreeLinears) {
+  std::string text = smallModel("{random: 1, names: {encoder_feed_forward: "
+                                "'block.{layer}.{linear:wi_0,wo,wi_1}.{parameter}'}}");
+  text.replace(text.find("{width: 16}"), 11, "{width: 16, activation: gelu_tanh, gated: true}");
+  EXPECT_TRUE(*readGood(text).model->feedForward.gated);
+}
+
 TEST(GoodSpecs, SourceUnknownIsTheTargetsUnlessGiven) {
   std::string text = smallModel();
   size_t end = text.find("end: 2}") + 6;

@@ -71,6 +71,17 @@ TEST_F(Import, PutsNormsBeforeTheWorkOfThePreNormEncoder) {
                 chain + " add rms_norm linear activation linear add rms_norm return");
 }
 
+TEST_F(Import, MultipliesWhatAGateLetsThrough) {
+  std::string text = smallModel("{random: 1}", "  output: {scale: 0.5}\n");
+  text.replace(text.find("{width: 16}"), 11, "{width: 16, activation: silu, gated: true}");
+  auto module = import(text);
+  ASSERT_TRUE(module) << printed(diagnostics);
+  EXPECT_EQ(opsOf(*module, "encode"),
+            "embed add_positions linear split_heads linear split_heads linear split_heads " + chain +
+                " add layer_norm linear activation linear mul linear add layer_norm return");
+  EXPECT_TRUE(opsOf(*module, "decode").ends_with("layer_norm scale linear return"));
+}
+
 TEST_F(Import, MasksTheDecoderCausallyAndTheSourceByLength) {
   auto module = import(smallModel());
   ASSERT_TRUE(module) << printed(diagnostics);

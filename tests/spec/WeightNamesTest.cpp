@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 
+#include <map>
 #include <set>
 
 using namespace attnc;
@@ -57,6 +58,25 @@ TEST(WeightNames, FollowTheModel) {
   EXPECT_EQ(symbolsOf("  embedding: {tied: target_output}\n").size(), 45u);
   EXPECT_EQ(symbolsOf("  norm: {place: pre}\n").size(), 46u + 4);
   EXPECT_EQ(symbolsOf("  positions: {kind: learned}\n").size(), 46u + 2);
+}
+
+TEST(WeightNames, HaveShapesThatFollowTheSides) {
+  std::string text = tests::smallModel("{random: 1}", "  head_width: 5\n");
+  text.replace(text.find("{width: 16}"), 11, "{width: 16, gated: true}");
+  text.replace(text.find("decoder: {layers: 1}"), 20,
+               "decoder: {layers: 1, heads: 3, feed_forward_width: 24}");
+  Diagnostics diagnostics;
+  std::optional<Spec> spec = parseSpec("a.yaml", text, {}, diagnostics);
+  ASSERT_TRUE(spec) << tests::printed(diagnostics);
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const WeightUse &use : weightsOf(*spec->model))
+    shapes[symbolOf(use)] = use.shape;
+  using Shape = std::vector<int64_t>;
+  EXPECT_EQ(shapes["encoder.layers.0.self_attn.q_proj.weight"], (Shape{10, 8}));
+  EXPECT_EQ(shapes["encoder.layers.0.self_attn.o_proj.weight"], (Shape{8, 10}));
+  EXPECT_EQ(shapes["decoder.layers.0.cross_attn.k_proj.weight"], (Shape{15, 8}));
+  EXPECT_EQ(shapes["encoder.layers.0.ffn.fc3.weight"], (Shape{16, 8}));
+  EXPECT_EQ(shapes["decoder.layers.0.ffn.fc2.weight"], (Shape{8, 24}));
 }
 
 } // namespace
