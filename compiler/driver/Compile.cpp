@@ -6,12 +6,12 @@
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Failure.h"
 #include "compiler/driver/Frontend.h"
-#include "compiler/spec/PrintSpec.h"
 #include "compiler/emit/ConstantWeights.h"
 #include "compiler/emit/GoldenVectors.h"
 #include "compiler/emit/Interrupts.h"
 #include "compiler/emit/LowerEntries.h"
 #include "compiler/emit/WriteBundle.h"
+#include "compiler/spec/PrintSpec.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -86,6 +86,10 @@ int compile(const Options &options) {
   Frontend frontend;
   if (!frontend.load(options.spec, {options.weights}))
     return 1;
+  if (const std::optional<ModelSpec> &model = frontend.spec().model;
+      model && *model->kind != ModelKind::EncoderDecoder)
+    return fail("a bundle of a model of kind 'encoder' or 'decoder' is not built yet: this version reads and "
+                "imports such specs (--emit attn) and compiles encoder-decoders and graphs");
   std::set<std::string> scales = scalingTensors(frontend.module());
   if (!frontend.run(attn::Phase::Planned))
     return 1;

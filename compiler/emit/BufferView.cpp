@@ -76,6 +76,7 @@ private:
         .Case<attn::SplitHeadsOp>([&](auto view) { return splitHeads(view); })
         .Case<attn::MergeHeadsOp>([&](auto view) { return mergeHeads(view); })
         .Case<attn::SliceOp>([&](auto view) { return slice(view); })
+        .Case<attn::SelectOp>([&](auto view) { return select(view); })
         .Case<attn::CollapseOp>([&](auto view) { return collapse(view); })
         .Case<attn::ExpandOp>([&](auto view) { return expand(view); })
         .Case<attn::ReadStateOp>([&](auto read) { return readState(read); })
@@ -89,6 +90,7 @@ private:
   LogicalResult splitHeads(attn::SplitHeadsOp op);
   LogicalResult mergeHeads(attn::MergeHeadsOp op);
   LogicalResult slice(attn::SliceOp op);
+  LogicalResult select(attn::SelectOp op);
   LogicalResult collapse(attn::CollapseOp op);
   LogicalResult expand(attn::ExpandOp op);
   LogicalResult readState(attn::ReadStateOp op);
@@ -128,6 +130,17 @@ LogicalResult ViewFollower::slice(attn::SliceOp op) {
   int64_t bytes = view.element.getIntOrFloatBitWidth() / 8;
   view.offset = view.offset.plus(view.strides.back().times(op.getOffset() * bytes));
   view.extents.back() = extentsOf(op.getType()).back();
+  views[op.getResult()] = view;
+  return success();
+}
+
+// batch, query, width  ->  batch, width
+LogicalResult ViewFollower::select(attn::SelectOp op) {
+  BufferView view = views[op.getInput()];
+  int64_t bytes = view.element.getIntOrFloatBitWidth() / 8;
+  view.offset = view.offset.plus(view.strides[1].times(op.getPosition() * bytes));
+  view.extents.erase(view.extents.begin() + 1);
+  view.strides.erase(view.strides.begin() + 1);
   views[op.getResult()] = view;
   return success();
 }

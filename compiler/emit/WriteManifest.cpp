@@ -62,14 +62,47 @@ Json makeEarlyStopping(EarlyStopping rule) {
   return rule == EarlyStopping::Never ? Json("never") : Json(rule == EarlyStopping::True);
 }
 
-/// What only an encoder-decoder has: limits, vocabulary, tokens, tokenizer, decoding.
-void addModel(Json &manifest, const ModelSpec &model, const TokenizerFiles &files) {
-  Json limit = *model.positions.kind == PositionKind::None ? Json(nullptr) : Json(*model.positions.maxLength);
+const char *kindOf(const Spec &spec) {
+  if (!spec.model)
+    return "graph";
+  switch (*spec.model->kind) {
+  case ModelKind::EncoderDecoder:
+    return "encoder_decoder";
+  case ModelKind::Encoder:
+    return "encoder";
+  case ModelKind::Decoder:
+    return "decoder";
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+Json limitOf(const ModelSpec &model) {
+  return *model.positions.kind == PositionKind::None ? Json(nullptr) : Json(*model.positions.maxLength);
+}
+
+/// What only an encoder that stands alone has.
+void addEncoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &files) {
+  manifest["width"] = *model.width;
+  manifest["token_types"] = *model.encoder.tokenTypes;
+  manifest["limits"] = {{"source", limitOf(model)}};
+  manifest["vocabulary"] = {{"source", *model.vocabulary.source}};
+  const TokensSpec &tokens = model.tokens;
+  manifest["tokens"] = {{"pad", *tokens.pad},
+                        {"mask", idOrNull(tokens.mask)},
+                        {"source_unknown", idOrNull(tokens.sourceUnknown)},
+                        {"source_start", idOrNull(tokens.sourceStart)},
+                        {"source_end", idOrNull(tokens.sourceEnd)}};
+  manifest["tokenizer"] = {{"source", makeTokenizer(model.sourceTokenizer, files.source)}};
+}
+
+/// What a model with a decoder has: limits, vocabulary, tokens, tokenizer, decoding.
+void addDecoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &files) {
+  Json limit = limitOf(model);
   manifest["limits"] = {{"source", limit}, {"target", limit}};
   manifest["vocabulary"] = {{"source", *model.vocabulary.source}, {"target", *model.vocabulary.target}};
   const TokensSpec &tokens = model.tokens;
-  manifest["tokens"] = {{"start", *tokens.start},
-                        {"end", *tokens.end},
+  manifest["tokens"] = {{"start", idOrNull(tokens.start)},
+                        {"end", idOrNull(tokens.end)},
                         {"pad", *tokens.pad},
                         {"unknown", idOrNull(tokens.unknown)},
                         {"source_unknown", idOrNull(tokens.sourceUnknown)},
@@ -127,14 +160,16 @@ Json makeManifest(const Spec &spec, mlir::ModuleOp module, llvm::StringRef bundl
   assert(succeeded(planned) && "lowerEntries has read it before");
   Json manifest = {{"format", 1},
                    {"name", bundle.str()},
-                   {"kind", spec.model ? "encoder_decoder" : "graph"},
+                   {"kind", kindOf(spec)},
                    {"sizes", planned->sizes},
                    {"entries", Json::array()},
                    {"state", planned->state.str()}};
   for (const PlannedEntry &entry : planned->entries)
     manifest["entries"].push_back(makeEntry(entry));
-  if (spec.model)
-    addModel(manifest, *spec.model, tokenizerFiles(spec));
+  if (spec.model && hasDecoder(*spec.model))
+    addDecoder(manifest, *spec.model, tokenizerFiles(spec));
+  else if (spec.model)
+    addEncoder(manifest, *spec.model, tokenizerFiles(spec));
   manifest["variants"] = Json::array();
   for (const CpuVariant &variant : variants)
     manifest["variants"].push_back({{"name", variant.name}, {"features", variant.features}});

@@ -1,7 +1,8 @@
 //===- ImportModel.cpp - `model:` to attn module ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes an encoder-decoder Transformer (Vaswani et al. 2017) as `encode` and `decode`, attention unfused.
+// Writes a Transformer (Vaswani et al. 2017) with attention unfused: `encode` and `decode`, or one of them
+// alone; an encoder that predicts masked tokens (Devlin et al. 2019) has `predict` as well.
 
 #include "compiler/import/SpecBuilder.h"
 #include "compiler/spec/WeightNames.h"
@@ -49,10 +50,14 @@ private:
   Value attend(Value queries, const Attention &attention);
   Value feedForward(Value rows, WeightRole role, int64_t layer);
   Value scale(Value rows, const Located<double> &factor);
-  Value embed(Value ids, const SideRoles &roles);
+  Value embed(Value ids, Value types, const SideRoles &roles);
   template <typename Work> Value block(Value rows, WeightRole normRole, int64_t layer, Work work);
   RankedTensorType tensor(ArrayRef<StringRef> names, Type element);
+  SmallVector<EntryValue> sourceArguments();
+  Value encoderRows(func::FuncOp entry);
+  Value logits(mlir::Location where, Value rows);
   void importEncode();
+  void importPredict();
   void importDecode();
 
   const Spec &spec;
@@ -175,10 +180,17 @@ Value ModelImporter::scale(Value rows, const Located<double> &factor) {
   return attn::ScaleOp::create(build, build.at(factor.where), rows, build.getF32FloatAttr(float(*factor)));
 }
 
-Value ModelImporter::embed(Value ids, const SideRoles &roles) {
+/// `types` (batch x query) may be null.
+Value ModelImporter::embed(Value ids, Value types, const SideRoles &roles) {
   mlir::Location where = build.at(model.embedding.where);
   Value rows = attn::EmbedOp::create(build, where, ids, getWeight(where, {roles.table}));
   rows = scale(rows, model.embedding.scale);
+  if (types) {
+    mlir::Location typesWhere = build.at(model.encoder.tokenTypes.where);
+    Value rowsOfTypes =
+        attn::EmbedOp::create(build, typesWhere, types, getWeight(typesWhere, {WeightRole::TokenTypes}));
+    rows = attn::AddOp::create(build, typesWhere, rows, rowsOfTypes);
+  }
   const PositionsSpec &positions = model.positions;
   mlir::Location positionsWhere = build.at(positions.where);
   if (*positions.kind == PositionKind::Sinusoidal)
@@ -198,7 +210,19 @@ RankedTensorType ModelImporter::tensor(ArrayRef<StringRef> names, Type element) 
   return attn::namedTensor(build.getContext(), shape, names, element);
 }
 
-void ModelImporter::importEncode() {
+/// The arguments of what an encoder alone computes: ids, lengths, and the types of tokens where there are
+/// any.
+SmallVector<EntryValue> ModelImporter::sourceArguments() {
+  RankedTensorType ids = tensor({"batch", "source"}, build.getI32Type());
+  SmallVector<EntryValue> arguments{{"source_ids", ids},
+                                    {"source_lengths", tensor({"batch"}, build.getI32Type())}};
+  if (*model.encoder.tokenTypes > 0)
+    arguments.push_back({"source_types", ids});
+  return arguments;
+}
+
+/// All layers of the encoder.
+Value ModelImporter::encoderRows(func::FuncOp entry) {
   const SideRoles roles{model.encoder,
                         sourceTable(model),
                         WeightRole::EncoderPositions,
@@ -206,11 +230,9 @@ void ModelImporter::importEncode() {
                         WeightRole::EncoderFeedForward,
                         WeightRole::EncoderFeedForwardNorm,
                         WeightRole::EncoderFinalNorm};
-  func::FuncOp entry = build.startEntry(build.at(model.encoder.where), "encode",
-                                        {{"source_ids", tensor({"batch", "source"}, build.getI32Type())},
-                                         {"source_lengths", tensor({"batch"}, build.getI32Type())}});
   Value lengths = entry.getArgument(1);
-  Value rows = embed(entry.getArgument(0), roles);
+  Value types = entry.getNumArguments() > 2 ? entry.getArgument(2) : Value();
+  Value rows = embed(entry.getArgument(0), types, roles);
   for (int64_t layer = 0; layer < *model.encoder.layers; ++layer) {
     rows = block(rows, WeightRole::EncoderSelfAttentionNorm, layer, [&](Value input) {
       return attend(input, {roles.side, WeightRole::EncoderSelfAttention, layer, Value(), lengths, false});
@@ -218,11 +240,44 @@ void ModelImporter::importEncode() {
     rows = block(rows, roles.feedForwardNorm, layer,
                  [&](Value input) { return feedForward(input, roles.feedForward, layer); });
   }
-  if (*model.norm.final)
-    rows = norm(rows, roles.finalNorm, 0);
-  build.finishEntry(entry, rows, {"memory"});
+  return *model.norm.final ? norm(rows, roles.finalNorm, 0) : rows;
 }
 
+void ModelImporter::importEncode() {
+  func::FuncOp entry = build.startEntry(build.at(model.encoder.where), "encode", sourceArguments());
+  Value rows = encoderRows(entry);
+  if (hasDecoder(model))
+    return build.finishEntry(entry, rows, {"memory"});
+  if (!*model.encoder.pooler)
+    return build.finishEntry(entry, rows, {"hidden"});
+  mlir::Location where = build.at(model.encoder.pooler.where);
+  Value first = attn::SelectOp::create(build, where, rows, /*position=*/0);
+  Value pooled = attn::ActivationOp::create(build, where,
+                                            linear(where, first, {WeightRole::Pooler}, *model.biases.output),
+                                            attn::ActivationKind::tanh);
+  build.finishEntry(entry, {rows, pooled}, {"hidden", "pooled"});
+}
+
+static Activation activationOf(HeadActivation activation) {
+  return Activation(size_t(activation) - size_t(HeadActivation::Relu));
+}
+
+/// What an encoder makes of each token.
+void ModelImporter::importPredict() {
+  mlir::Location where = build.at(model.encoder.maskedTokenHead.where);
+  func::FuncOp entry = build.startEntry(where, "predict", sourceArguments());
+  Value rows = linear(where, encoderRows(entry), {WeightRole::MaskedTokenHead}, *model.biases.output);
+  rows = attn::ActivationOp::create(build, where, rows, kindOf(activationOf(*model.encoder.maskedTokenHead)));
+  rows = norm(rows, WeightRole::MaskedTokenHeadNorm, 0);
+  build.finishEntry(entry, logits(where, rows), {"logits"});
+}
+
+Value ModelImporter::logits(mlir::Location where, Value rows) {
+  Value bias = *model.biases.output ? getWeight(where, {WeightRole::Output, 0, 0, true}) : Value();
+  return attn::LinearOp::create(build, where, rows, getWeight(where, {outputTable(model)}), bias);
+}
+
+/// Without an encoder there is no memory, and layers have no attention to it.
 void ModelImporter::importDecode() {
   const SideRoles roles{model.decoder,
                         targetTable(model),
@@ -231,36 +286,40 @@ void ModelImporter::importDecode() {
                         WeightRole::DecoderFeedForward,
                         WeightRole::DecoderFeedForwardNorm,
                         WeightRole::DecoderFinalNorm};
-  func::FuncOp entry = build.startEntry(build.at(model.decoder.where), "decode",
-                                        {{"target_ids", tensor({"batch", "target"}, build.getI32Type())},
-                                         {"memory", tensor({"batch", "source", "width"}, build.getF32Type())},
-                                         {"source_lengths", tensor({"batch"}, build.getI32Type())}});
-  Value memory = entry.getArgument(1), lengths = entry.getArgument(2);
-  Value rows = embed(entry.getArgument(0), roles);
+  SmallVector<EntryValue> arguments{{"target_ids", tensor({"batch", "target"}, build.getI32Type())}};
+  if (hasEncoder(model)) {
+    arguments.push_back({"memory", tensor({"batch", "source", "width"}, build.getF32Type())});
+    arguments.push_back({"source_lengths", tensor({"batch"}, build.getI32Type())});
+  }
+  func::FuncOp entry = build.startEntry(build.at(model.decoder.where), "decode", arguments);
+  Value rows = embed(entry.getArgument(0), Value(), roles);
   for (int64_t layer = 0; layer < *model.decoder.layers; ++layer) {
     rows = block(rows, WeightRole::DecoderSelfAttentionNorm, layer, [&](Value input) {
       return attend(input, {roles.side, WeightRole::DecoderSelfAttention, layer, Value(), Value(), true});
     });
-    rows = block(rows, WeightRole::DecoderCrossAttentionNorm, layer, [&](Value input) {
-      return attend(input, {roles.side, WeightRole::DecoderCrossAttention, layer, memory, lengths, false});
-    });
+    if (hasEncoder(model))
+      rows = block(rows, WeightRole::DecoderCrossAttentionNorm, layer, [&](Value input) {
+        return attend(input, {roles.side, WeightRole::DecoderCrossAttention, layer, entry.getArgument(1),
+                              entry.getArgument(2), false});
+      });
     rows = block(rows, roles.feedForwardNorm, layer,
                  [&](Value input) { return feedForward(input, roles.feedForward, layer); });
   }
   if (*model.norm.final)
     rows = norm(rows, roles.finalNorm, 0);
   rows = scale(rows, model.output.scale);
-  mlir::Location where = build.at(model.vocabulary.target.where);
-  Value bias = *model.biases.output ? getWeight(where, {WeightRole::Output, 0, 0, true}) : Value();
-  Value logits = attn::LinearOp::create(build, where, rows, getWeight(where, {outputTable(model)}), bias);
-  build.finishEntry(entry, logits, {"logits"});
+  build.finishEntry(entry, logits(build.at(model.vocabulary.target.where), rows), {"logits"});
 }
 
 void ModelImporter::import() {
   declareWeights();
   declareSinusoids();
-  importEncode();
-  importDecode();
+  if (hasEncoder(model))
+    importEncode();
+  if (hasMaskedTokenHead(model))
+    importPredict();
+  if (hasDecoder(model))
+    importDecode();
 }
 
 void importModel(const Spec &spec, ModuleOp module) { ModelImporter(spec, module).import(); }

@@ -41,20 +41,23 @@ Tensor Region::buildView(mlir::Operation *op) {
   using Result = Tensor;
   return llvm::TypeSwitch<mlir::Operation *, Result>(op)
       .Case([&](attn::SplitHeadsOp) -> Result {
-        return {{extents[0], in.extents[1], extents[2], in.extents[2]}, [=](const Coordinates &at) {
-                  return in.at({at[2] * extents[0] + at[0], at[1], at[3]});
-                }};
+        return {{extents[0], in.extents[1], extents[2], in.extents[2]},
+                [=](const Coordinates &at) { return in.at({at[2] * extents[0] + at[0], at[1], at[3]}); }};
       })
       .Case([&](attn::MergeHeadsOp) -> Result {
         Expr width = in.extents[0];
-        return {{extents[0], in.extents[1], in.extents[3]}, [=](const Coordinates &at) {
-                  return in.at({at[0] % width, at[1], at[0] / width, at[2]});
-                }};
+        return {{extents[0], in.extents[1], in.extents[3]},
+                [=](const Coordinates &at) { return in.at({at[0] % width, at[1], at[0] / width, at[2]}); }};
       })
       .Case([&](attn::SliceOp slice) -> Result {
         int offset = slice.getOffset();
         return {replace(in.extents, 0, extents[0]),
                 [=](const Coordinates &at) { return in.at(replace(at, 0, at[0] + offset)); }};
+      })
+      .Case([&](attn::SelectOp select) -> Result {
+        int position = select.getPosition();
+        return {{in.extents[0], in.extents[2]},
+                [=](const Coordinates &at) { return in.at({at[0], position, at[1]}); }};
       })
       .Case([&](attn::CollapseOp) -> Result {
         // The two slowest axes become one.

@@ -27,7 +27,7 @@ static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
   };
   if (model.headWidth.valid && !model.headWidth.value) {
     checkHeads(model.heads);
-    for (const SideSpec *side : {&model.encoder, &model.decoder})
+    for (const SideSpec *side : {static_cast<const SideSpec *>(&model.encoder), &model.decoder})
       if (side->heads.where.line != model.heads.where.line)
         checkHeads(side->heads);
   }
@@ -39,6 +39,13 @@ static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
                       "'width' is " + text(*width) + "; sinusoidal positions need it to be even");
   else if (*width < 4 && *positions.inclusive)
     diagnostics.error(width.where, "'width' is " + text(*width) + "; inclusive sinusoids need at least 4");
+}
+
+static void checkHead(const ModelSpec &model, Diagnostics &diagnostics) {
+  const LocatedId &mask = model.tokens.mask;
+  if (!mask.given || hasMaskedTokenHead(model))
+    return;
+  diagnostics.error(mask.where, "'mask' has no meaning without 'masked_token_head'");
 }
 
 static void checkNorm(const ModelSpec &model, Diagnostics &diagnostics) {
@@ -67,9 +74,24 @@ static void checkPositions(const PositionsSpec &positions, Diagnostics &diagnost
     reportUnused("max_length", positions.maxLength.where, "none");
 }
 
+/// Where one side is missing, only its own table can be tied to the output.
+static void checkTiedSides(const ModelSpec &model, Diagnostics &diagnostics) {
+  Tied tied = *model.embedding.tied;
+  bool isMeaningless = tied == Tied::SourceTarget || (tied == Tied::TargetOutput && !hasDecoder(model));
+  if (*model.kind == ModelKind::EncoderDecoder || !model.embedding.tied.valid || !isMeaningless)
+    return;
+  diagnostics.error(model.embedding.tied.where,
+                    "'tied' is " + quote(tied == Tied::SourceTarget ? "source_target" : "target_output") +
+                        ", but the model has " + (hasEncoder(model) ? "no target" : "no source") +
+                        "; 'all' ties its table to the output");
+  diagnostics.note(model.kind.where, "'kind' is set here");
+}
+
 static void checkTied(const ModelSpec &model, Diagnostics &diagnostics) {
+  checkTiedSides(model, diagnostics);
   const VocabularySpec &vocabulary = model.vocabulary;
-  bool isKnown = model.embedding.tied.valid && vocabulary.source.valid && vocabulary.target.valid;
+  bool isKnown = *model.kind == ModelKind::EncoderDecoder && model.embedding.tied.valid &&
+                 vocabulary.source.valid && vocabulary.target.valid;
   if (!isKnown || sourceTable(model) != targetTable(model) || *vocabulary.source == *vocabulary.target)
     return;
   diagnostics.error(model.embedding.tied.where,
@@ -90,11 +112,14 @@ static void checkTokens(const ModelSpec &model, Diagnostics &diagnostics) {
   auto required = [](const LocatedInteger &id) { return LocatedId{*id, id.where, id.valid, id.given}; };
   const VocabularySpec &vocabulary = model.vocabulary;
   const TokensSpec &tokens = model.tokens;
-  check("start", required(tokens.start), vocabulary.target, "target");
-  check("end", required(tokens.end), vocabulary.target, "target");
+  check("start", tokens.start, vocabulary.target, "target");
+  check("end", tokens.end, vocabulary.target, "target");
+  check("mask", tokens.mask, vocabulary.source, "source");
   check("pad", required(tokens.pad), vocabulary.target, "target");
-  check("pad", required(tokens.pad), vocabulary.source, "source");
   check("unknown", tokens.unknown, vocabulary.target, "target");
+  if (!hasEncoder(model))
+    return;
+  check("pad", required(tokens.pad), vocabulary.source, "source");
   check("source_unknown", tokens.sourceUnknown, vocabulary.source, "source");
   check("source_start", tokens.sourceStart, vocabulary.source, "source");
   check("source_end", tokens.sourceEnd, vocabulary.source, "source");
@@ -158,6 +183,8 @@ static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
     diagnostics.note(high.where, quote(highKey) + (high.given ? " is set here" : " has its default"));
   };
   compare("min_length", decoding.minLength, "max_length", decoding.maxLength);
+  if (!hasDecoder(model))
+    return;
   compare("beam", decoding.beam, "target", model.vocabulary.target);
   if (model.positions.kind.valid && *model.positions.kind != PositionKind::None)
     compare("max_length", decoding.maxLength, "positions.max_length", model.positions.maxLength);
@@ -184,6 +211,7 @@ static void checkSizes(const ModelSpec &model, Diagnostics &diagnostics) {
 void checkModel(const Spec &spec, Diagnostics &diagnostics) {
   const ModelSpec &model = *spec.model;
   checkWidth(model, diagnostics);
+  checkHead(model, diagnostics);
   checkNorm(model, diagnostics);
   checkPositions(model.positions, diagnostics);
   checkTied(model, diagnostics);

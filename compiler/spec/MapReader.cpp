@@ -164,6 +164,18 @@ Located<std::string> MapReader::word(std::string_view key) {
   return {given->text, given->where, isAllowed, true};
 }
 
+bool MapReader::require(std::string_view key) {
+  bool isGiven = has(key) && !node->find(key)->isNull();
+  if (!isGiven && !broken)
+    diagnostics.error(where, quote(name) + " lacks the key " + quote(key));
+  return isGiven;
+}
+
+void MapReader::refuse(std::string_view key, const std::string &here) {
+  if (has(key) && !node->find(key)->isNull())
+    diagnostics.error(node->findEntry(key)->where, quote(key) + " has no meaning " + here);
+}
+
 size_t MapReader::indexOfWord(std::string_view key, std::string_view word) const {
   std::vector<std::string> allowed = wordsOf(rule(key).allowed);
   return std::find(allowed.begin(), allowed.end(), word) - allowed.begin();

@@ -50,6 +50,11 @@ public:
   const YamlNode *find(std::string_view key);
   bool has(std::string_view key) const { return node && node->find(key); }
 
+  /// For keys that only some specs have: reports that `key` lacks, or that it has no meaning `here` ("for a
+  /// model of kind 'encoder'"). True where it is there, as it should be.
+  bool require(std::string_view key);
+  void refuse(std::string_view key, const std::string &here);
+
   Location location() const { return where; }
   const YamlNode *map() const { return node; }
   bool isBroken() const { return broken; }

@@ -1,8 +1,8 @@
 //===- ModelSpec.h - the `model:` level of a spec --------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// An encoder-decoder Transformer as the YAML gives it, with defaults filled in. Each key is explained in
-// docs/yaml-reference.md.
+// A Transformer (encoder-decoder, encoder or decoder) as the YAML gives it, with defaults filled in. Each key
+// is explained in docs/yaml-reference.md.
 
 #ifndef ATTNC_SPEC_MODELSPEC_H
 #define ATTNC_SPEC_MODELSPEC_H
@@ -15,8 +15,9 @@
 
 namespace attnc {
 
-enum class ModelKind { EncoderDecoder };
+enum class ModelKind { EncoderDecoder, Encoder, Decoder };
 enum class Activation { Relu, Gelu, GeluTanh, Silu };
+enum class HeadActivation { None, Relu, Gelu, GeluTanh, Silu }; // `None`: there is no head
 enum class NormKind { Layer, Rms };
 enum class NormPlace { Pre, Post };
 enum class PositionKind { None, Sinusoidal, Learned };
@@ -35,6 +36,13 @@ struct SideSpec {
   LocatedInteger heads;
   LocatedInteger headWidth;
   LocatedInteger feedForwardWidth;
+};
+
+/// What follows the layers of an encoder that stands alone.
+struct EncoderSpec : SideSpec {
+  LocatedInteger tokenTypes;               // 0: none
+  Located<bool> pooler;                    // tanh(linear(first position))
+  Located<HeadActivation> maskedTokenHead; // logits of norm(activation(linear(x)))
 };
 
 struct FeedForwardSpec {
@@ -82,6 +90,7 @@ struct OutputSpec {
   Located<double> scale; // of the rows that the logits are computed from
 };
 
+/// A model without a source has one vocabulary, which stands on both sides; without a target, none there.
 struct VocabularySpec {
   Location where;
   LocatedInteger source;
@@ -90,10 +99,11 @@ struct VocabularySpec {
 
 struct TokensSpec {
   Location where;
-  LocatedInteger start;
-  LocatedInteger end;
+  LocatedId start;
+  LocatedId end;
   LocatedInteger pad;
   LocatedId unknown;
+  LocatedId mask;
   LocatedId sourceUnknown;
   LocatedId sourceStart;
   LocatedId sourceEnd;
@@ -120,7 +130,7 @@ struct ModelSpec {
   LocatedInteger heads;
   LocatedId headWidth;                           // nothing: width / heads, for each side
   Located<std::optional<double>> attentionScale; // nothing: 1 / sqrt(head width)
-  SideSpec encoder;
+  EncoderSpec encoder;
   SideSpec decoder;
   FeedForwardSpec feedForward;
   NormSpec norm;
@@ -134,6 +144,12 @@ struct ModelSpec {
   TokenizerSpec targetTokenizer;
   DecodingSpec decoding;
 };
+
+inline bool hasEncoder(const ModelSpec &model) { return *model.kind != ModelKind::Decoder; }
+inline bool hasDecoder(const ModelSpec &model) { return *model.kind != ModelKind::Encoder; }
+inline bool hasMaskedTokenHead(const ModelSpec &model) {
+  return *model.encoder.maskedTokenHead != HeadActivation::None;
+}
 
 } // namespace attnc
 

@@ -84,7 +84,8 @@ private:
   void printSide(std::string_view key, const SideSpec &side);
   void printPositions(const PositionsSpec &positions);
   void printTokens(const ModelSpec &model);
-  void printTokenizer(std::string_view side, const TokenizerSpec &tokenizer);
+  void printTokenizer(const TokenizerSpec &tokenizer);
+  void printTokenizers(const ModelSpec &model);
   void printDecoding(const DecodingSpec &decoding);
   void printGraph(const GraphSpec &graph);
   std::string inputText(const GraphInput &input);
@@ -121,6 +122,11 @@ void SpecPrinter::printSide(std::string_view key, const SideSpec &side) {
   field("layers", side.layers);
   field("heads", side.heads);
   field("feed_forward_width", side.feedForwardWidth);
+  if (key == "encoder" && !hasDecoder(*spec.model)) {
+    field("token_types", spec.model->encoder.tokenTypes);
+    field("pooler", spec.model->encoder.pooler);
+    word("masked_token_head", spec.model->encoder.maskedTokenHead);
+  }
   close();
 }
 
@@ -130,8 +136,10 @@ void SpecPrinter::printShape(const ModelSpec &model) {
   field("heads", model.heads);
   field("head_width", model.headWidth);
   field("attention_scale", model.attentionScale);
-  printSide("encoder", model.encoder);
-  printSide("decoder", model.decoder);
+  if (hasEncoder(model))
+    printSide("encoder", model.encoder);
+  if (hasDecoder(model))
+    printSide("decoder", model.decoder);
   open("feed_forward", "model.feed_forward");
   field("width", model.feedForward.width);
   word("activation", model.feedForward.activation);
@@ -168,25 +176,47 @@ void SpecPrinter::printPositions(const PositionsSpec &positions) {
 
 void SpecPrinter::printTokens(const ModelSpec &model) {
   open("vocabulary", "model.vocabulary");
-  field("source", model.vocabulary.source);
-  field("target", model.vocabulary.target);
+  if (hasEncoder(model))
+    field("source", model.vocabulary.source);
+  if (hasDecoder(model))
+    field("target", model.vocabulary.target);
   close();
   open("tokens", "model.tokens");
-  field("start", model.tokens.start);
-  field("end", model.tokens.end);
+  if (hasDecoder(model)) {
+    field("start", model.tokens.start);
+    field("end", model.tokens.end);
+  }
   field("pad", model.tokens.pad);
   field("unknown", model.tokens.unknown);
-  field("source_unknown", model.tokens.sourceUnknown);
-  field("source_start", model.tokens.sourceStart);
-  field("source_end", model.tokens.sourceEnd);
+  if (hasMaskedTokenHead(model))
+    field("mask", model.tokens.mask);
+  if (hasEncoder(model)) {
+    field("source_unknown", model.tokens.sourceUnknown);
+    field("source_start", model.tokens.sourceStart);
+    field("source_end", model.tokens.sourceEnd);
+  }
   close();
 }
 
-void SpecPrinter::printTokenizer(std::string_view side, const TokenizerSpec &tokenizer) {
-  open(side, "model.tokenizer." + std::string(side));
+void SpecPrinter::printTokenizer(const TokenizerSpec &tokenizer) {
   word("kind", tokenizer.kind);
   if (*tokenizer.kind != TokenizerKind::Ids)
     place("file", escaped(*tokenizer.file), tokenizer.file.where.line);
+}
+
+/// One for both sides where the model has one side only.
+void SpecPrinter::printTokenizers(const ModelSpec &model) {
+  open("tokenizer", "model.tokenizer");
+  if (*model.kind != ModelKind::EncoderDecoder) {
+    printTokenizer(model.sourceTokenizer);
+  } else {
+    open("source", "model.tokenizer.source");
+    printTokenizer(model.sourceTokenizer);
+    close();
+    open("target", "model.tokenizer.target");
+    printTokenizer(model.targetTokenizer);
+    close();
+  }
   close();
 }
 
@@ -208,15 +238,15 @@ void SpecPrinter::printModel(const ModelSpec &model) {
   field("scale", model.embedding.scale);
   word("tied", model.embedding.tied);
   close();
-  open("output", "model.output");
-  field("scale", model.output.scale);
-  close();
+  if (hasDecoder(model)) {
+    open("output", "model.output");
+    field("scale", model.output.scale);
+    close();
+  }
   printTokens(model);
-  open("tokenizer", "model.tokenizer");
-  printTokenizer("source", model.sourceTokenizer);
-  printTokenizer("target", model.targetTokenizer);
-  close();
-  printDecoding(model.decoding);
+  printTokenizers(model);
+  if (hasDecoder(model))
+    printDecoding(model.decoding);
   close();
 }
 

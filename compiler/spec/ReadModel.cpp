@@ -11,6 +11,11 @@
 
 namespace attnc {
 
+static std::string here(const ModelSpec &model) {
+  std::vector<std::string> words = wordsOf(keyRule("model", "kind").allowed);
+  return "for a model of kind " + quote(words[size_t(*model.kind)]);
+}
+
 static FeedForwardSpec readFeedForward(MapReader reader) {
   return {reader.location(), reader.integer("width"), reader.choice<Activation>("activation"),
           reader.boolean("gated")};
@@ -22,8 +27,7 @@ static LocatedInteger readOwn(MapReader &reader, std::string_view key, const Loc
   return own.value || !own.valid ? LocatedInteger{own.value.value_or(0), own.where, own.valid, true} : common;
 }
 
-static SideSpec readSide(MapReader reader, const ModelSpec &model) {
-  SideSpec side;
+static void readSide(MapReader &reader, const ModelSpec &model, SideSpec &side) {
   side.where = reader.location();
   side.layers = reader.integer("layers");
   side.heads = readOwn(reader, "heads", model.heads);
@@ -35,7 +39,30 @@ static SideSpec readSide(MapReader reader, const ModelSpec &model) {
     side.headWidth.value = *model.width / *side.heads;
   else
     side.headWidth.valid = false;
-  return side;
+}
+
+static void readEncoder(MapReader reader, ModelSpec &model) {
+  readSide(reader, model, model.encoder);
+  if (*model.kind == ModelKind::EncoderDecoder)
+    for (const char *key : {"token_types", "pooler", "masked_token_head"})
+      reader.refuse(key, here(model));
+  model.encoder.tokenTypes = reader.integer("token_types");
+  model.encoder.pooler = reader.boolean("pooler");
+  model.encoder.maskedTokenHead = reader.choice<HeadActivation>("masked_token_head");
+}
+
+static void readDecoder(MapReader reader, ModelSpec &model) { readSide(reader, model, model.decoder); }
+
+/// Reads the sides that models of this kind have.
+static void readSides(MapReader &reader, ModelSpec &model) {
+  if (!hasEncoder(model))
+    reader.refuse("encoder", here(model));
+  else if (reader.require("encoder"))
+    readEncoder(reader.mapping("encoder"), model);
+  if (!hasDecoder(model))
+    reader.refuse("decoder", here(model));
+  else if (reader.require("decoder"))
+    readDecoder(reader.mapping("decoder"), model);
 }
 
 static NormSpec readNorm(MapReader reader) {
@@ -95,17 +122,50 @@ static OutputSpec readOutput(MapReader reader, const LocatedInteger &width) {
   return {reader.location(), readScale(reader, "inverse_sqrt_width", width, -0.5)};
 }
 
-static VocabularySpec readVocabulary(MapReader reader) {
-  return {reader.location(), reader.integer("source"), reader.integer("target")};
+/// A number that must be there.
+static LocatedInteger readRequired(MapReader &reader, std::string_view key) {
+  if (!reader.require(key))
+    return {0, reader.location(), false, false};
+  LocatedId id = reader.optionalInteger(key);
+  return {id.value.value_or(0), id.where, id.valid, true};
 }
 
-static TokensSpec readTokens(MapReader reader) {
-  TokensSpec tokens;
+static void readVocabulary(MapReader reader, ModelSpec &model) {
+  VocabularySpec &vocabulary = model.vocabulary;
+  vocabulary.where = reader.location();
+  if (hasEncoder(model))
+    vocabulary.source = readRequired(reader, "source");
+  else
+    reader.refuse("source", here(model));
+  if (hasDecoder(model))
+    vocabulary.target = readRequired(reader, "target");
+  else
+    reader.refuse("target", here(model));
+  if (!hasEncoder(model))
+    vocabulary.source = vocabulary.target;
+}
+
+static void readTokens(MapReader reader, ModelSpec &model) {
+  TokensSpec &tokens = model.tokens;
   tokens.where = reader.location();
-  tokens.start = reader.integer("start");
-  tokens.end = reader.integer("end");
+  // A decoder that stands alone may start from the prompt's first token.
+  if (*model.kind == ModelKind::EncoderDecoder)
+    reader.require("start");
+  if (hasDecoder(model))
+    reader.require("end");
+  if (!hasDecoder(model))
+    for (const char *key : {"start", "end"})
+      reader.refuse(key, here(model));
+  if (!hasEncoder(model))
+    for (const char *key : {"source_unknown", "source_start", "source_end"})
+      reader.refuse(key, here(model));
+  if (*model.kind != ModelKind::Encoder)
+    reader.refuse("mask", here(model));
+  tokens.start = reader.optionalInteger("start");
+  tokens.end = reader.optionalInteger("end");
   tokens.pad = reader.integer("pad");
   tokens.unknown = reader.optionalInteger("unknown");
+  tokens.mask = reader.optionalInteger("mask");
   tokens.sourceUnknown = reader.optionalInteger("source_unknown");
   if (!tokens.sourceUnknown.given) {
     tokens.sourceUnknown.value = tokens.unknown.value;
@@ -113,7 +173,6 @@ static TokensSpec readTokens(MapReader reader) {
   }
   tokens.sourceStart = reader.optionalInteger("source_start");
   tokens.sourceEnd = reader.optionalInteger("source_end");
-  return tokens;
 }
 
 static TokenizerSpec readTokenizer(MapReader reader) {
@@ -122,6 +181,9 @@ static TokenizerSpec readTokenizer(MapReader reader) {
 
 /// Either `kind` and `file` for both sides, or `source` and `target` with their own.
 static void readTokenizers(MapReader reader, ModelSpec &model, Diagnostics &diagnostics) {
+  if (*model.kind != ModelKind::EncoderDecoder)
+    for (const char *key : {"source", "target"})
+      reader.refuse(key, here(model));
   TokenizerSpec both = readTokenizer(reader);
   auto readOwn = [&](std::string_view side, std::string_view other, TokenizerSpec &tokenizer) {
     tokenizer = both;
@@ -160,16 +222,18 @@ ModelSpec readModel(MapReader reader, Diagnostics &diagnostics) {
   model.headWidth = reader.optionalInteger("head_width");
   model.attentionScale = reader.optionalNumber("attention_scale");
   model.feedForward = readFeedForward(reader.mapping("feed_forward"));
-  model.encoder = readSide(reader.mapping("encoder"), model);
-  model.decoder = readSide(reader.mapping("decoder"), model);
+  readSides(reader, model);
   model.norm = readNorm(reader.mapping("norm"));
   model.biases = readBiases(reader.mapping("biases"), model.norm);
   model.positions = readPositions(reader.mapping("positions"));
   model.embedding = readEmbedding(reader.mapping("embedding"), model.width);
   model.output = readOutput(reader.mapping("output"), model.width);
-  model.vocabulary = readVocabulary(reader.mapping("vocabulary"));
-  model.tokens = readTokens(reader.mapping("tokens"));
+  readVocabulary(reader.mapping("vocabulary"), model);
+  readTokens(reader.mapping("tokens"), model);
   readTokenizers(reader.mapping("tokenizer"), model, diagnostics);
+  if (!hasDecoder(model))
+    for (const char *key : {"decoding", "output"})
+      reader.refuse(key, here(model));
   model.decoding = readDecoding(reader.mapping("decoding"), model.positions);
   return model;
 }

@@ -28,6 +28,7 @@ static const RoleRule roleRules[weightRoleCount] = {
     {"source_embedding", ""},
     {"target_embedding", ""},
     {"output", "parameter", true},
+    {"token_types", ""},
     {"encoder_positions", ""},
     {"decoder_positions", ""},
     {"encoder_embedding_norm", "parameter"},
@@ -37,6 +38,9 @@ static const RoleRule roleRules[weightRoleCount] = {
     {"encoder_feed_forward", "layer linear parameter", true},
     {"encoder_feed_forward_norm", "layer parameter"},
     {"encoder_final_norm", "parameter"},
+    {"pooler", "parameter", true},
+    {"masked_token_head", "parameter", true},
+    {"masked_token_head_norm", "parameter"},
     {"decoder_self_attention", "layer projection parameter", true},
     {"decoder_self_attention_norm", "layer parameter"},
     {"decoder_cross_attention", "layer projection parameter", true},
@@ -68,7 +72,9 @@ private:
   void addFeedForward(WeightRole role, WeightRole norm, const SideSpec &side, int64_t layer);
   void addInput(WeightRole table, int64_t words, WeightRole positions, WeightRole norm);
   void addEncoder();
+  void addEncoderHeads();
   void addDecoder();
+  void addOutput(int64_t words);
 
   const ModelSpec &model;
   std::vector<WeightUse> uses;
@@ -133,14 +139,34 @@ void WeightLister::addEncoder() {
     addNorm(WeightRole::EncoderFinalNorm);
 }
 
+void WeightLister::addEncoderHeads() {
+  if (*model.encoder.tokenTypes > 0)
+    uses.push_back({WeightRole::TokenTypes, 0, 0, false, {*model.encoder.tokenTypes, *model.width}});
+  if (*model.encoder.pooler)
+    addLinear({WeightRole::Pooler}, *model.width, *model.width, *model.biases.output);
+  if (!hasMaskedTokenHead(model))
+    return;
+  addLinear({WeightRole::MaskedTokenHead}, *model.width, *model.width, *model.biases.output);
+  addNorm(WeightRole::MaskedTokenHeadNorm);
+  addOutput(*model.vocabulary.source);
+}
+
+void WeightLister::addOutput(int64_t words) {
+  if (outputTable(model) == WeightRole::Output)
+    addLinear({WeightRole::Output}, words, *model.width, *model.biases.output);
+  else if (*model.biases.output)
+    uses.push_back({WeightRole::Output, 0, 0, true, {words}});
+}
+
 void WeightLister::addDecoder() {
   addInput(targetTable(model), *model.vocabulary.target, WeightRole::DecoderPositions,
            WeightRole::DecoderEmbeddingNorm);
   for (int64_t layer = 0; layer < *model.decoder.layers; ++layer) {
     addAttention(WeightRole::DecoderSelfAttention, WeightRole::DecoderSelfAttentionNorm, model.decoder,
                  layer);
-    addAttention(WeightRole::DecoderCrossAttention, WeightRole::DecoderCrossAttentionNorm, model.decoder,
-                 layer);
+    if (hasEncoder(model))
+      addAttention(WeightRole::DecoderCrossAttention, WeightRole::DecoderCrossAttentionNorm, model.decoder,
+                   layer);
     addFeedForward(WeightRole::DecoderFeedForward, WeightRole::DecoderFeedForwardNorm, model.decoder, layer);
   }
   if (*model.norm.final)
@@ -148,28 +174,36 @@ void WeightLister::addDecoder() {
 }
 
 std::vector<WeightUse> WeightLister::list() {
-  addEncoder();
-  addDecoder();
-  if (outputTable(model) == WeightRole::Output)
-    addLinear({WeightRole::Output}, *model.vocabulary.target, *model.width, *model.biases.output);
-  else if (*model.biases.output)
-    uses.push_back({WeightRole::Output, 0, 0, true, {*model.vocabulary.target}});
+  if (hasEncoder(model))
+    addEncoder();
+  if (hasDecoder(model)) {
+    addDecoder();
+    addOutput(*model.vocabulary.target);
+  } else {
+    addEncoderHeads();
+  }
   return std::move(uses);
 }
 
+/// One table for source and target: only where there are both.
+static bool isShared(const ModelSpec &model) {
+  Tied tied = *model.embedding.tied;
+  return *model.kind == ModelKind::EncoderDecoder && (tied == Tied::SourceTarget || tied == Tied::All);
+}
+
 WeightRole sourceTable(const ModelSpec &model) {
-  bool isShared = *model.embedding.tied == Tied::SourceTarget || *model.embedding.tied == Tied::All;
-  return isShared ? WeightRole::SharedEmbedding : WeightRole::SourceEmbedding;
+  return isShared(model) ? WeightRole::SharedEmbedding : WeightRole::SourceEmbedding;
 }
 
 WeightRole targetTable(const ModelSpec &model) {
-  bool isShared = *model.embedding.tied == Tied::SourceTarget || *model.embedding.tied == Tied::All;
-  return isShared ? WeightRole::SharedEmbedding : WeightRole::TargetEmbedding;
+  return isShared(model) ? WeightRole::SharedEmbedding : WeightRole::TargetEmbedding;
 }
 
 WeightRole outputTable(const ModelSpec &model) {
   bool isTied = *model.embedding.tied == Tied::TargetOutput || *model.embedding.tied == Tied::All;
-  return isTied ? targetTable(model) : WeightRole::Output;
+  if (!isTied)
+    return WeightRole::Output;
+  return hasDecoder(model) ? targetTable(model) : sourceTable(model);
 }
 
 std::vector<WeightUse> weightsOf(const ModelSpec &model) { return WeightLister(model).list(); }

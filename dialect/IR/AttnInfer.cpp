@@ -134,6 +134,15 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types 
   return success();
 }
 
+LogicalResult SelectOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  Axes input(op.getInput()), result;
+  result.element = input.element;
+  result.push(input, 0);
+  result.push(input, -1);
+  types.push_back(result.type());
+  return success();
+}
+
 LogicalResult MergeHeadsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
   Axes input(op.getInput()), result;
   result.element = input.element;

@@ -16,7 +16,7 @@ using namespace mlir;
 namespace attn {
 
 bool isView(Operation *op) {
-  return isa_and_nonnull<SplitHeadsOp, MergeHeadsOp, SliceOp, CollapseOp, ExpandOp>(op);
+  return isa_and_nonnull<SplitHeadsOp, MergeHeadsOp, SliceOp, SelectOp, CollapseOp, ExpandOp>(op);
 }
 
 OpFoldResult ScaleOp::fold(FoldAdaptor) {

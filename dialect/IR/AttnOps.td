@@ -353,6 +353,26 @@ def Attn_SliceOp : Attn_PureOp<"slice", [InferTypeOpAdaptor]> {
   let hasFolder = 1;
 }
 
+def Attn_SelectOp : Attn_PureOp<"select", [InferTypeOpAdaptor]> {
+  let summary = "Views one position of the query axis: `result[b, w] = input[b, position, w]`";
+  let description = [{
+    A position past the rows is the caller's mistake where their number is not known; position 0 is always there.
+
+    Constraints:
+    * (C1) the input has the axes batch, query and width.
+    * (C2) the position is one of the query axis.
+
+    Example:
+    ```mlir
+    %y = attn.select %x at 0 : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> tensor<?x8xf32, #attn.axes<batch, width>>
+    ```
+  }];
+  let arguments = (ins Attn_Rows:$input, I64Attr:$position);
+  let results = (outs Attn_Rows:$result);
+  let assemblyFormat = "$input `at` $position attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1; // select_c1, select_c2
+}
+
 def Attn_CollapseOp : Attn_PureOp<"collapse", [InferTypeOpAdaptor]> {
   let summary = "Views `(batch, query, ...)` as rows `(row, ...)` for work that is done row by row";
   let description = [{

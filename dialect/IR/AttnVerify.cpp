@@ -190,6 +190,16 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
+LogicalResult SelectOp::verify() {
+  RankedTensorType type = tensorOf(getInput());
+  if (type.getRank() != 3)
+    return emitOpError() << "needs the axes batch, query and width, but has " << type; // select_c1
+  int64_t position = getPosition();
+  if (position < 0 || (!type.isDynamicDim(1) && position >= type.getDimSize(1)))
+    return emitOpError() << "selects position " << position << " of " << type; // select_c2
+  return success();
+}
+
 LogicalResult CollapseOp::verify() {
   if (tensorOf(getInput()).getRank() < 2)
     return emitOpError() << "needs two axes to collapse, but has " << getInput().getType(); // collapse_c1

@@ -105,6 +105,7 @@ Array Interpreter::runView(mlir::Operation *op) {
         return slice(get(op.getInput()), op.getOffset(),
                      llvm::cast<mlir::RankedTensorType>(op.getType()).getShape().back());
       })
+      .Case([&](attn::SelectOp op) { return select(get(op.getInput()), op.getPosition()); })
       .Case([&](attn::CollapseOp op) {
         const Array &x = get(op.getInput());
         std::vector<int64_t> shape(x.shape.begin() + 1, x.shape.end());

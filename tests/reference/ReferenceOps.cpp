@@ -164,6 +164,14 @@ Array slice(const Array &x, int64_t offset, int64_t width) {
   return result;
 }
 
+Array select(const Array &x, int64_t position) {
+  Array result = zeros({x.extent(0), x.extent(2)});
+  for (int64_t b = 0; b < x.extent(0); ++b)
+    for (int64_t w = 0; w < x.extent(2); ++w)
+      result.values[result.at({b, w})] = x.values[x.at({b, position, w})];
+  return result;
+}
+
 Array reshape(const Array &x, std::vector<int64_t> shape) { return {std::move(shape), x.values}; }
 
 //===----------------------------------------------------------------------===//

@@ -42,6 +42,7 @@ double geluTanh(double x);
 Array splitHeads(const Array &x, int64_t heads);
 Array mergeHeads(const Array &x);
 Array slice(const Array &x, int64_t offset, int64_t width);
+Array select(const Array &x, int64_t position);
 Array reshape(const Array &x, std::vector<int64_t> shape);
 
 // Attention

@@ -82,6 +82,49 @@ TEST_F(Import, MultipliesWhatAGateLetsThrough) {
   EXPECT_TRUE(opsOf(*module, "decode").ends_with("layer_norm scale linear return"));
 }
 
+TEST_F(Import, WritesAnEncoderWithItsHeads) {
+  auto module = import("model:\n"
+                       "  kind: encoder\n"
+                       "  width: 8\n"
+                       "  heads: 2\n"
+                       "  encoder: {layers: 1, token_types: 2, pooler: true, masked_token_head: gelu}\n"
+                       "  feed_forward: {width: 16}\n"
+                       "  positions: {kind: learned}\n"
+                       "  norm: {embedding: true}\n"
+                       "  embedding: {tied: all}\n"
+                       "  vocabulary: {source: 20}\n"
+                       "  tokens: {source_start: 1, source_end: 2, mask: 3}\n");
+  ASSERT_TRUE(module) << printed(diagnostics);
+  std::string layer = "embed embed add add_positions layer_norm linear split_heads linear split_heads "
+                      "linear split_heads " +
+                      chain + " add layer_norm linear activation linear add layer_norm ";
+  EXPECT_EQ(opsOf(*module, "encode"), layer + "select linear activation return");
+  EXPECT_EQ(opsOf(*module, "predict"), layer + "linear activation layer_norm linear return");
+  EXPECT_EQ(module->lookupSymbol("decode"), nullptr);
+  unsigned readers = 0; // the table embeds in both functions, and gives the logits
+  module->walk([&](attn::GetWeightOp reader) { readers += reader.getWeight() == "encoder.embed.weight"; });
+  EXPECT_EQ(readers, 3u);
+}
+
+TEST_F(Import, WritesADecoderWithoutASource) {
+  auto module = import("model:\n"
+                       "  kind: decoder\n"
+                       "  width: 8\n"
+                       "  heads: 2\n"
+                       "  decoder: {layers: 1}\n"
+                       "  feed_forward: {width: 16}\n"
+                       "  embedding: {tied: all}\n"
+                       "  vocabulary: {target: 20}\n"
+                       "  tokens: {end: 2}\n");
+  ASSERT_TRUE(module) << printed(diagnostics);
+  EXPECT_EQ(opsOf(*module, "decode"),
+            "embed add_positions linear split_heads linear split_heads linear split_heads matmul scale "
+            "causal_mask softmax matmul merge_heads linear add layer_norm linear activation linear add "
+            "layer_norm linear return");
+  EXPECT_EQ(module->lookupSymbol<mlir::func::FuncOp>("decode").getNumArguments(), 1u);
+  EXPECT_EQ(module->lookupSymbol("encode"), nullptr);
+}
+
 TEST_F(Import, MasksTheDecoderCausallyAndTheSourceByLength) {
   auto module = import(smallModel());
   ASSERT_TRUE(module) << printed(diagnostics);

@@ -32,6 +32,22 @@ func.func @merge_heads_c1_unknown_width(%x: tensor<1x2x3x?xf32>) {
 
 // -----
 
+func.func @select_c1_without_a_query_axis(%x: tensor<3x8xf32>) {
+  // expected-error @below {{needs the axes batch, query and width, but has 'tensor<3x8xf32>'}}
+  %y = attn.select %x at 0 : (tensor<3x8xf32>) -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @select_c2_past_the_end(%x: tensor<1x3x8xf32>) {
+  // expected-error @below {{selects position 3 of 'tensor<1x3x8xf32>'}}
+  %y = attn.select %x at 3 : (tensor<1x3x8xf32>) -> tensor<1x8xf32>
+  return
+}
+
+// -----
+
 func.func @slice_c1_past_the_end(%x: tensor<1x3x8xf32>) {
   // expected-error @below {{takes 4 elements from 5 on of 'tensor<1x3x8xf32>'}}
   %y = attn.slice %x at 5 width 4 : (tensor<1x3x8xf32>) -> tensor<1x3x4xf32>
