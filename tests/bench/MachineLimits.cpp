@@ -9,7 +9,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
+#include <memory>
+#include <sys/mman.h>
 
 namespace attnc::bench {
 
@@ -81,17 +82,29 @@ double arithmeticLimit(int lanes) {
   return Rounds * 8.0 * 2 * 4 / fastest(multiplyAndAdd);
 }
 
+/// Read side by side, so that the prefetchers of many pages work at once: one stream alone is slower than a
+/// matmul's tiles.
+constexpr size_t Streams = 8;
+
 double readLimit(size_t bytes) {
-  std::vector<char> memory(bytes + 64, 1);
+  constexpr size_t HugePage = 2 << 20;
+  const size_t size = (bytes + HugePage - 1) / HugePage * HugePage, part = bytes / Streams / 256 * 256;
+  std::unique_ptr<char, decltype(&std::free)> memory(static_cast<char *>(std::aligned_alloc(HugePage, size)),
+                                                     &std::free);
+  if (!memory)
+    return 0;
+  madvise(memory.get(), size, MADV_HUGEPAGE); // where it is refused, the limit is that of small pages
+  std::memset(memory.get(), 1, size);
   auto read = [&] {
-    const char *end = memory.data() + bytes - 256;
-    for (const char *at = memory.data(); at < end; at += 256)
-      __asm__ volatile("vmovups (%0), %%ymm0\n vmovups 32(%0), %%ymm1\n vmovups 64(%0), %%ymm2\n"
-                       "vmovups 96(%0), %%ymm3\n vmovups 128(%0), %%ymm0\n vmovups 160(%0), %%ymm1\n"
-                       "vmovups 192(%0), %%ymm2\n vmovups 224(%0), %%ymm3" ::"r"(at)
-                       : "xmm0", "xmm1", "xmm2", "xmm3");
+    for (size_t at = 0; at < part; at += 256)
+      for (size_t stream = 0; stream < Streams; ++stream)
+        __asm__ volatile(
+            "vmovups (%0), %%ymm0\n vmovups 32(%0), %%ymm1\n vmovups 64(%0), %%ymm2\n"
+            "vmovups 96(%0), %%ymm3\n vmovups 128(%0), %%ymm0\n vmovups 160(%0), %%ymm1\n"
+            "vmovups 192(%0), %%ymm2\n vmovups 224(%0), %%ymm3" ::"r"(memory.get() + stream * part + at)
+            : "xmm0", "xmm1", "xmm2", "xmm3");
   };
-  return double(bytes) / fastest(read);
+  return double(part * Streams) / fastest(read);
 }
 
 } // namespace attnc::bench
