@@ -3,16 +3,19 @@
 
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Failure.h"
+#include "compiler/huggingface/ImportFolder.h"
 
 #include <CLI/CLI.hpp>
 
 void addImportCommand(CLI::App &app, int &exitCode) {
-  auto source = std::make_shared<std::string>(), folder = std::make_shared<std::string>();
-  CLI::App *command = app.add_subcommand("import", "Makes a spec of a Hugging Face folder (not built yet)");
-  command->add_option("SOURCE", *source, "Folder with config.json and safetensors")->required();
-  command->add_option("-o,--output", *folder, "Folder for model.yaml, weights and tokenizer")->required();
-  command->callback([source, folder, &exitCode] {
-    exitCode =
-        attnc::fail("import is not built yet: write the model's YAML by hand, see docs/yaml-reference.md");
+  auto options = std::make_shared<attnc::ImportOptions>();
+  CLI::App *command = app.add_subcommand("import", "Makes a spec of a Hugging Face folder");
+  command->add_option("SOURCE", options->source, "Folder with config.json and safetensors")->required();
+  command->add_option("-o,--output", options->output, "Folder for model.yaml, weights and tokenizer")->required();
+  command->add_option("--source-language", options->language,
+                      "Of multilingual models: the source's language token, such as en_XX or eng_Latn");
+  command->add_option("--target-language", options->targetLanguage, "The same for the translation");
+  command->callback([options, &exitCode] {
+    exitCode = attnc::importFolder(*options, std::cerr) ? 0 : attnc::fail("nothing was imported");
   });
 }

@@ -4,8 +4,7 @@
 #include "compiler/emit/WeightSource.h"
 
 #include "compiler/emit/Hash.h"
-#include "compiler/spec/Safetensors.h"
-#include "llvm/Support/FileSystem.h"
+#include "compiler/spec/WeightFiles.h"
 
 #include <bit>
 #include <cmath>
@@ -58,18 +57,17 @@ uint64_t nextRandom(uint64_t &state) {
 } // namespace
 
 llvm::Expected<TensorReader> readTensorsFromFile(const std::string &path) {
-  std::string file = llvm::sys::fs::is_directory(path) ? path + "/model.safetensors" : path;
   std::string error;
-  std::shared_ptr<SafetensorsFile> weights = SafetensorsFile::open(file, error);
+  std::shared_ptr<WeightFiles> weights = WeightFiles::open(path, error);
   if (!weights)
     return llvm::createStringError(error);
-  return [weights, file](const std::string &name,
+  return [weights, path](const std::string &name,
                          const std::vector<int64_t> &shape) -> llvm::Expected<std::vector<float>> {
     const Tensor *tensor = weights->find(name);
     if (!tensor)
-      return llvm::createStringError(file + ": has no tensor '" + name + "'");
-    if (tensor->shape != shape)
-      return llvm::createStringError(file + ": tensor '" + name + "' has shape " + shapeText(tensor->shape) +
+      return llvm::createStringError(path + ": has no tensor '" + name + "'");
+    if (!canBeReadAs(*tensor, shape))
+      return llvm::createStringError(path + ": tensor '" + name + "' has shape " + shapeText(tensor->shape) +
                                      ", but " + shapeText(shape) + " is needed");
     return toFloats(*tensor, name);
   };

@@ -19,7 +19,7 @@ namespace attnc {
 using TensorReader = std::function<llvm::Expected<std::vector<float>>(const std::string &name,
                                                                       const std::vector<int64_t> &shape)>;
 
-/// Tensors of a file, in float32, float16 or bfloat16. `path` may be a folder that holds model.safetensors.
+/// Tensors of a file, an index or a folder (see WeightFiles.h), in float32, float16 or bfloat16.
 llvm::Expected<TensorReader> readTensorsFromFile(const std::string &path);
 
 /// Tensors drawn from `seed` and their own name: matrices uniform within Glorot and Bengio's bound (2010, eq.

@@ -1,10 +1,10 @@
 //===- CheckWeights.cpp - comparing a spec with its weight file ------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each weight that the spec asks for must be in the file, with its shape, in float32.
+// Each weight that the spec asks for must be in the file, with its shape, in a type that can be read.
 
 #include "compiler/spec/CheckSpec.h"
-#include "compiler/spec/Safetensors.h"
+#include "compiler/spec/WeightFiles.h"
 #include "compiler/spec/WeightNames.h"
 #include "compiler/spec/Words.h"
 
@@ -45,8 +45,7 @@ static std::vector<Request> requestsOf(const Spec &spec) {
 }
 
 /// Tensors of the file that nothing asks for: one of them may be what a missing name means.
-static std::vector<std::string> unusedNames(const SafetensorsFile &file,
-                                            const std::vector<Request> &requests) {
+static std::vector<std::string> unusedNames(const WeightFiles &file, const std::vector<Request> &requests) {
   std::set<std::string> unused;
   for (const auto &[name, tensor] : file.tensors())
     unused.insert(name);
@@ -58,19 +57,19 @@ static std::vector<std::string> unusedNames(const SafetensorsFile &file,
 /// What is wrong with the tensor, or an empty text.
 static std::string compare(const Request &request, const Tensor &tensor) {
   std::string name = quote(request.tensor);
-  if (tensor.shape != request.shape) {
+  if (!canBeReadAs(tensor, request.shape)) {
     bool isTurned = request.shape.size() == 2 && request.mayBeTransposed &&
                     tensor.shape == std::vector<int64_t>(request.shape.rbegin(), request.shape.rend());
     return name + " is " + shapeText(tensor.shape) + " in the weight file; the spec makes it " +
            shapeText(request.shape) +
            (isTurned ? "; 'transposed' tells whether the file has it in x out" : "");
   }
-  if (tensor.type != "F32")
-    return name + " has type " + tensor.type + "; only F32 can be compiled now";
+  if (!isReadable(tensor))
+    return name + " has type " + tensor.type + "; F32, F16 and BF16 can be read";
   return {};
 }
 
-static void compareAll(const Spec &spec, const std::vector<Request> &requests, const SafetensorsFile &file,
+static void compareAll(const Spec &spec, const std::vector<Request> &requests, const WeightFiles &file,
                        Diagnostics &diagnostics) {
   // A wrong pattern misses hundreds of names; the first few tell it all.
   constexpr size_t shown = 10;
@@ -103,7 +102,7 @@ void checkWeights(const Spec &spec, Diagnostics &diagnostics) {
     return;
   }
   std::string error;
-  std::unique_ptr<SafetensorsFile> file = SafetensorsFile::open(spec.weights.file, error);
+  std::unique_ptr<WeightFiles> file = WeightFiles::open(spec.weights.file, error);
   if (!file)
     diagnostics.error(spec.weights.where, error);
   else

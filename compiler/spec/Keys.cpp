@@ -137,7 +137,7 @@ static const KeyRule rules[] = {
     {"graph.outputs", Names, "", 0, 0, "values of the graph"},
 
     {"weights", Mapping, "{}"},
-    {"weights.file", Text, "null", 0, 0, "a safetensors file, relative to the spec"},
+    {"weights.file", Text, "null", 0, 0, "a safetensors file or its index, relative to the spec"},
     {"weights.random", OptionalInteger, "null", 0, 9007199254740991},
     {"weights.transposed", Boolean, "false"},
     {"weights.names", Mapping, "{}"},

@@ -47,7 +47,7 @@ static void overrideWeights(const std::string &weights, const Spec &spec, Weight
   } else if (spec.folder.empty()) {
     source.file = weights;
   } else if (source.file.empty()) {
-    source.file = spec.resolve("model.safetensors");
+    source.file = spec.folder;
   }
 }
 

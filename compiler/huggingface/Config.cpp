@@ -1,0 +1,174 @@
+//===- Config.cpp - a config.json, read with suspicion ---------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/huggingface/Config.h"
+#include "compiler/huggingface/JsonTree.h"
+#include "compiler/spec/MapReader.h"
+#include "compiler/spec/Words.h"
+
+#include <fstream>
+
+namespace attnc {
+
+const YamlNode *Config::find(std::string_view key) {
+  known.emplace(key);
+  const YamlNode *found = object ? object->find(key) : nullptr;
+  return found && !found->isNull() ? found : nullptr;
+}
+
+bool Config::has(std::string_view key) { return find(key); }
+
+void Config::reportType(std::string_view key, const YamlNode &found, std::string_view wanted) {
+  diagnostics.error(found.where,
+                    quote(key) + " must be " + std::string(wanted) + ", found " + found.describe());
+}
+
+int64_t Config::integer(std::string_view key, Range range) {
+  if (!find(key)) {
+    diagnostics.error(object ? object->where : Location{}, quote(key) + " is missing");
+    return range.low;
+  }
+  return integer(key, range, range.low);
+}
+
+static std::optional<int64_t> integerIn(const YamlNode &node, Range range) {
+  std::optional<int64_t> value =
+      node.isScalar() && !node.quoted ? parseInteger(node.text) : std::optional<int64_t>();
+  return value && *value >= range.low && *value <= range.high ? value : std::nullopt;
+}
+
+static std::string rangeText(Range range) {
+  return "a whole number from " + std::to_string(range.low) + " to " + std::to_string(range.high);
+}
+
+int64_t Config::integer(std::string_view key, Range range, int64_t fallback) {
+  const YamlNode *found = find(key);
+  if (!found)
+    return fallback;
+  if (std::optional<int64_t> value = integerIn(*found, range))
+    return *value;
+  reportType(key, *found, rangeText(range));
+  return fallback;
+}
+
+std::optional<int64_t> Config::id(std::string_view key) {
+  if (!find(key))
+    return std::nullopt;
+  return integer(key, ids, 0);
+}
+
+std::vector<int64_t> Config::idList(std::string_view key) {
+  const YamlNode *found = find(key);
+  if (!found || !found->isList())
+    return found ? std::vector{integer(key, ids, 0)} : std::vector<int64_t>();
+  std::vector<int64_t> values;
+  for (const YamlNode &item : found->items) {
+    std::optional<int64_t> value = integerIn(item, ids);
+    if (!value)
+      reportType(key, item, "a list of token ids");
+    values.push_back(value.value_or(0));
+  }
+  return values;
+}
+
+double Config::number(std::string_view key, double fallback) {
+  const YamlNode *found = find(key);
+  if (!found)
+    return fallback;
+  std::optional<double> value =
+      found->isScalar() && !found->quoted ? parseNumber(found->text) : std::optional<double>();
+  if (!value)
+    reportType(key, *found, "a number");
+  return value.value_or(fallback);
+}
+
+bool Config::boolean(std::string_view key, bool fallback) {
+  const YamlNode *found = find(key);
+  if (!found)
+    return fallback;
+  bool isTruth = found->isScalar() && !found->quoted && (found->text == "true" || found->text == "false");
+  if (!isTruth)
+    reportType(key, *found, "true or false");
+  return isTruth ? found->text == "true" : fallback;
+}
+
+std::string Config::text(std::string_view key, std::string fallback) {
+  const YamlNode *found = find(key);
+  if (!found)
+    return fallback;
+  if (found->isScalar() && found->quoted)
+    return found->text;
+  reportType(key, *found, "a text");
+  return fallback;
+}
+
+std::vector<std::string> Config::textList(std::string_view key) {
+  const YamlNode *found = find(key);
+  std::vector<std::string> texts;
+  if (found && !found->isList())
+    reportType(key, *found, "a list of texts");
+  for (const YamlNode &item : found ? found->items : std::vector<YamlNode>()) {
+    if (!item.isScalar() || !item.quoted)
+      reportType(key, item, "a list of texts");
+    texts.push_back(item.text);
+  }
+  return texts;
+}
+
+std::string Config::scalar(std::string_view key) {
+  const YamlNode *found = find(key);
+  if (found && !found->isScalar())
+    reportType(key, *found, "one value");
+  return found && found->isScalar() ? found->text : std::string();
+}
+
+Config Config::member(std::string_view key) {
+  const YamlNode *found = find(key);
+  if (found && !found->isMapping())
+    reportType(key, *found, "an object");
+  return {found && found->isMapping() ? found : nullptr, diagnostics};
+}
+
+void Config::expect(std::string_view key, std::string_view expected) {
+  const YamlNode *found = find(key);
+  if (found && (!found->isScalar() || found->text != expected))
+    reject(key, "only " + std::string(expected) + " can be represented");
+}
+
+void Config::reject(std::string_view key, const std::string &why) {
+  const YamlNode *found = find(key);
+  Location where = found ? found->where : object ? object->where : Location{};
+  diagnostics.error(where, quote(key) + " is " + (found ? found->describe() : "missing") + ": " + why);
+}
+
+void Config::warnOfUnread() {
+  for (const YamlEntry &entry : object ? object->entries : std::vector<YamlEntry>())
+    if (!known.contains(entry.key) && !entry.value.isNull())
+      diagnostics.report(Severity::Warning, entry.where,
+                         quote(entry.key) + " is " + entry.value.describe() +
+                             ": not known here, so it is passed over");
+}
+
+std::optional<std::string> readSmallFile(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(maxSpecBytes + 1, '\0');
+  if (!in || !in.read(text.data(), std::streamsize(text.size())).eof())
+    return std::nullopt;
+  text.resize(size_t(in.gcount()));
+  return text;
+}
+
+bool ConfigFile::read(const std::string &path, bool isOptional) {
+  diagnostics.setSource(path, {});
+  std::optional<std::string> text = readSmallFile(path);
+  if (!text) {
+    if (!isOptional)
+      diagnostics.error({}, "this is no file that can be read, or it is too large");
+    return isOptional;
+  }
+  diagnostics.setSource(path, *text);
+  tree = parseJsonObject(*text, diagnostics);
+  return tree.has_value();
+}
+
+} // namespace attnc

@@ -1,0 +1,218 @@
+//===- ImportFolder.cpp - a Hugging Face folder to a spec ------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chooses the family, writes the files, and reads the spec back: what was written is known to compile.
+
+#include "compiler/huggingface/ImportFolder.h"
+#include "compiler/huggingface/ImportJob.h"
+#include "compiler/spec/ReadSpec.h"
+#include "compiler/spec/Words.h"
+
+#include <fstream>
+#include <ostream>
+
+namespace fs = std::filesystem;
+
+namespace attnc {
+namespace {
+
+struct Family {
+  std::string_view type; // the config's model_type
+  void (*import)(ImportJob &job);
+};
+
+constexpr Family families[] = {
+    {"bart", importBart},    {"mbart", importBart},   {"marian", importBart},
+    {"pegasus", importBart}, {"m2m_100", importBart},
+};
+
+const Family *findFamily(Config &config) {
+  std::string type = config.text("model_type"), known;
+  for (const Family &family : families) {
+    if (family.type == type)
+      return &family;
+    known += (known.empty() ? "" : ", ") + std::string(family.type);
+  }
+  config.reject("model_type", "the families that can be imported are " + known);
+  return nullptr;
+}
+
+/// Keys of every config that say nothing about the computation.
+void passOverBookkeeping(Config &config) {
+  config.passOver({"_name_or_path",
+                   "architectures",
+                   "model_type",
+                   "transformers_version",
+                   "torch_dtype",
+                   "dtype",
+                   "id2label",
+                   "label2id",
+                   "problem_type",
+                   "task_specific_params",
+                   "prefix",
+                   "tokenizer_class",
+                   "output_attentions",
+                   "output_hidden_states",
+                   "return_dict",
+                   "return_dict_in_generate",
+                   "output_scores",
+                   "torchscript",
+                   "use_bfloat16",
+                   "pruned_heads",
+                   "finetuning_task",
+                   "chunk_size_feed_forward",
+                   "is_decoder",
+                   "is_encoder_decoder",
+                   "_from_model_config",
+                   "_attn_implementation",
+                   "_attn_implementation_autoset",
+                   "cross_attention_hidden_size",
+                   "sep_token_id",
+                   "bos_token_id",
+                   "pad_token_id",
+                   "eos_token_id",
+                   "decoder_start_token_id",
+                   "unk_token_id",
+                   "tf_legacy_loss",
+                   "use_cache"});
+}
+
+/// A folder being filled. What was written goes again unless it is kept.
+class OutputFolder {
+public:
+  explicit OutputFolder(const std::string &path) : folder(path) {}
+  OutputFolder(const OutputFolder &) = delete;
+  OutputFolder &operator=(const OutputFolder &) = delete;
+  ~OutputFolder() {
+    std::error_code ignored;
+    if (!isKept)
+      for (auto file = written.rbegin(); file != written.rend(); ++file)
+        fs::remove(*file, ignored);
+  }
+
+  /// Makes the folder where there is none.
+  void open() {
+    if (!fs::is_directory(folder)) {
+      fs::create_directories(folder);
+      written.push_back(folder);
+    }
+    if (fs::exists(spec()))
+      throw fs::filesystem_error("it may have been edited; move it away first", spec(),
+                                 std::make_error_code(std::errc::file_exists));
+  }
+  void copy(const fs::path &from) {
+    fs::path to = folder / from.filename();
+    if (fs::exists(to) && fs::equivalent(from, to))
+      return;
+    written.push_back(to);
+    fs::copy_file(from, to, fs::copy_options::overwrite_existing);
+  }
+  void write(const fs::path &name, const std::string &text) {
+    written.push_back(folder / name);
+    std::ofstream out(folder / name, std::ios::binary);
+    out << text;
+    if (!out.flush())
+      throw fs::filesystem_error("cannot be written", folder / name,
+                                 std::make_error_code(std::errc::io_error));
+  }
+  void keep() { isKept = true; }
+  fs::path spec() const { return folder / "model.yaml"; }
+
+private:
+  fs::path folder;
+  std::vector<fs::path> written;
+  bool isKept = false;
+};
+
+class Importer {
+public:
+  Importer(const ImportOptions &options, std::ostream &messages) : options(options), messages(messages) {}
+
+  bool run() { return readSource() && describe() && write(); }
+
+private:
+  bool readSource();
+  bool describe();
+  bool write();
+  bool check(const fs::path &spec);
+
+  const ImportOptions &options;
+  std::ostream &messages;
+  ConfigFile configFile, generationFile;
+  std::unique_ptr<WeightFiles> weights;
+  std::string specText;
+};
+
+} // namespace
+
+bool Importer::readSource() {
+  fs::path folder = options.source;
+  configFile.read((folder / "config.json").string(), /*isOptional=*/false);
+  generationFile.read((folder / "generation_config.json").string(), /*isOptional=*/true);
+  configFile.print(messages);
+  generationFile.print(messages);
+  if (configFile.hasErrors() || generationFile.hasErrors())
+    return false;
+  std::string error;
+  weights = WeightFiles::open(options.source, error);
+  if (!weights)
+    messages << error << "\n";
+  if (!weights && fs::exists(folder / "pytorch_model.bin"))
+    messages << "note: pytorch_model.bin cannot be read: save the model with safetensors first\n";
+  return weights != nullptr;
+}
+
+bool Importer::describe() {
+  Config config = configFile.top(), generation = generationFile.top();
+  const Family *family = findFamily(config);
+  ImportJob job{options.source, config, generation, *weights};
+  job.language = options.language;
+  job.targetLanguage = options.targetLanguage;
+  if (family) {
+    job.spec.setText("weights.file", fs::path(weights->paths().front()).filename().string());
+    passOverBookkeeping(config);
+    passOverBookkeeping(generation);
+    family->import(job);
+    config.warnOfUnread();
+    generation.warnOfUnread();
+  }
+  configFile.print(messages);
+  generationFile.print(messages);
+  specText =
+      "# Made by attnc import from a model of Hugging Face's family '" + config.text("model_type") +
+      "'. Yours to edit: docs/yaml-reference.md explains\n# every key; keys that have their default are left "
+      "out. Names after # are those of config.json.\n" +
+      job.spec.print();
+  return !configFile.hasErrors() && !generationFile.hasErrors();
+}
+
+/// Whether what was written can be compiled.
+bool Importer::check(const fs::path &spec) {
+  Diagnostics diagnostics;
+  bool isRight = loadSpec(spec.string(), {}, diagnostics).has_value();
+  diagnostics.print(messages);
+  return isRight;
+}
+
+bool Importer::write() {
+  OutputFolder output(options.output);
+  output.open();
+  for (const std::string &path : weights->paths())
+    output.copy(path);
+  output.write("model.yaml", specText);
+  if (!check(output.spec()))
+    return false;
+  output.keep();
+  return true;
+}
+
+bool importFolder(const ImportOptions &options, std::ostream &messages) {
+  try {
+    return Importer(options, messages).run();
+  } catch (const std::exception &error) { // a disk that is full, a folder that cannot be written
+    messages << error.what() << "\n";
+    return false;
+  }
+}
+
+} // namespace attnc

@@ -1,0 +1,105 @@
+//===- ImportJob.cpp - one folder on its way to a spec ---------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/huggingface/ImportJob.h"
+
+#include <algorithm>
+
+namespace attnc {
+
+std::string ImportJob::tensor(std::initializer_list<std::string> names) const {
+  auto found = std::find_if(names.begin(), names.end(), [&](const auto &name) { return weights.find(name); });
+  return found == names.end() ? *names.begin() : *found;
+}
+
+std::string activationWord(Config &config, std::string_view key, const std::string &fallback) {
+  static constexpr std::pair<std::string_view, std::string_view> words[] = {
+      {"relu", "relu"},          {"gelu", "gelu"},           {"gelu_python", "gelu"},
+      {"gelu_new", "gelu_tanh"}, {"gelu_fast", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"},
+      {"silu", "silu"},          {"swish", "silu"},
+  };
+  std::string name = config.text(key, fallback);
+  for (auto [theirs, ours] : words)
+    if (name == theirs)
+      return std::string(ours);
+  config.reject(key, "relu, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, silu and swish can be represented");
+  return "relu";
+}
+
+void checkArchitectures(Config &config, std::initializer_list<std::string_view> known) {
+  for (const std::string &architecture : config.textList("architectures"))
+    if (std::find(known.begin(), known.end(), architecture) == known.end())
+      config.reject("architectures", "the head of " + architecture + " cannot be represented; " +
+                                         std::string(*known.begin()) + " can");
+}
+
+namespace {
+
+/// A field of generation_config.json, or of config.json, where older folders keep it.
+class GenerationField {
+public:
+  GenerationField(ImportJob &job, std::string_view key)
+      : config(job.generation.has(key) ? job.generation : job.config), key(key) {
+    job.config.passOver({key}); // which of the two counts is settled here
+  }
+  bool isGiven() { return config.has(key); }
+  int64_t integer(Range range, int64_t fallback) { return config.integer(key, range, fallback); }
+  std::optional<int64_t> id() { return config.id(key); }
+  std::vector<int64_t> idList() { return config.idList(key); }
+  double number(double fallback) { return config.number(key, fallback); }
+  std::string scalar() { return config.scalar(key); }
+  void reject(const std::string &why) { config.reject(key, why); }
+
+private:
+  Config &config;
+  std::string_view key;
+};
+
+constexpr Range lengths{0, 1 << 20};
+
+/// The decoder's first token; without one `generate` takes the beginning-of-sentence token.
+void importTokens(ImportJob &job) {
+  std::optional<int64_t> start = GenerationField(job, "decoder_start_token_id").id();
+  bool isGiven = start.has_value();
+  if (!isGiven)
+    start = GenerationField(job, "bos_token_id").id();
+  if (!start)
+    job.config.reject("decoder_start_token_id", "the decoder's first token is needed");
+  job.spec.set("model.tokens.start", start.value_or(0), isGiven ? "decoder_start_token_id" : "bos_token_id");
+  std::vector<int64_t> ends = GenerationField(job, "eos_token_id").idList();
+  if (ends.size() != 1)
+    job.config.reject("eos_token_id", "exactly one end token can be represented");
+  else
+    job.spec.set("model.tokens.end", ends.front(), "eos_token_id");
+  if (std::optional<int64_t> pad = GenerationField(job, "pad_token_id").id())
+    job.spec.set("model.tokens.pad", *pad, "pad_token_id");
+}
+
+/// Hugging Face counts the start token in lengths; here it is not counted.
+void importLengths(ImportJob &job, int64_t longest) {
+  int64_t most = std::min<int64_t>(longest, 256);
+  if (GenerationField length(job, "max_length"); length.isGiven())
+    most = std::clamp<int64_t>(length.integer(lengths, most) - 1, 1, longest);
+  if (GenerationField length(job, "max_new_tokens"); length.isGiven())
+    most = std::clamp<int64_t>(length.integer(lengths, most), 1, longest);
+  job.spec.set("model.decoding.max_length", most, "without the start token");
+  int64_t least = GenerationField(job, "min_length").integer(lengths, 0);
+  job.spec.set("model.decoding.min_length", std::clamp<int64_t>(least - 1, 0, most),
+               "without the start token");
+}
+
+} // namespace
+
+void importDecoding(ImportJob &job, int64_t longest) {
+  importTokens(job);
+  job.spec.set("model.decoding.beam", GenerationField(job, "num_beams").integer({1, 1024}, 1), "num_beams");
+  job.spec.set("model.decoding.length_penalty", GenerationField(job, "length_penalty").number(1));
+  GenerationField stopping(job, "early_stopping");
+  std::string rule = stopping.isGiven() ? stopping.scalar() : "false";
+  if (rule != "true" && rule != "false" && rule != "never")
+    stopping.reject("true, false and never can be represented");
+  job.spec.set("model.decoding.early_stopping", rule);
+  importLengths(job, longest);
+}
+
+} // namespace attnc

@@ -1,0 +1,102 @@
+//===- WeightFiles.cpp - the tensors of one safetensors file or of many -----===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/spec/WeightFiles.h"
+#include "compiler/spec/Words.h"
+
+#include "nlohmann/json.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace fs = std::filesystem;
+
+namespace attnc {
+
+bool canBeReadAs(const Tensor &tensor, const std::vector<int64_t> &shape) {
+  return tensor.shape == shape || (shape.size() == 1 && tensor.shape == std::vector<int64_t>{1, shape[0]});
+}
+
+bool isReadable(const Tensor &tensor) {
+  return tensor.type == "F32" || tensor.type == "F16" || tensor.type == "BF16";
+}
+
+bool WeightFiles::addFile(const std::string &path, std::string &error) {
+  std::unique_ptr<SafetensorsFile> file = SafetensorsFile::open(path, error);
+  if (!file)
+    return false;
+  byName.insert(file->tensors().begin(), file->tensors().end());
+  files.push_back(std::move(file));
+  allPaths.push_back(path);
+  return true;
+}
+
+/// The files of an index by what they hold. Nothing is returned, and `error` says why, where it is no index.
+static std::optional<std::map<std::string, std::string>> readIndex(const std::string &path,
+                                                                   std::string &error) {
+  constexpr size_t mostBytes = 64 << 20;
+  constexpr int deepest = 4;
+  std::error_code failure;
+  std::ifstream in(path, std::ios::binary);
+  if (!in || fs::file_size(path, failure) > mostBytes || failure) {
+    error = path + ": cannot be read, or is too large";
+    return std::nullopt;
+  }
+  auto isFlat = [](int depth, nlohmann::json::parse_event_t, nlohmann::json &) { return depth <= deepest; };
+  nlohmann::json index = nlohmann::json::parse(in, isFlat, /*allow_exceptions=*/false);
+  bool isIndex = index.is_object() && index.contains("weight_map") && index["weight_map"].is_object();
+  std::map<std::string, std::string> fileOf;
+  for (const auto &[tensor, file] :
+       isIndex ? index["weight_map"].items() : nlohmann::json::object().items()) {
+    isIndex = isIndex && file.is_string();
+    if (!isIndex)
+      break;
+    fileOf[tensor] = file.get<std::string>();
+    if (fs::path(fileOf[tensor]).filename() != fileOf[tensor]) {
+      error = path + ": " + quote(fileOf[tensor]) + " is no file beside the index";
+      return std::nullopt;
+    }
+  }
+  if (isIndex && !fileOf.empty())
+    return fileOf;
+  error = path + ": is no index: it needs an object 'weight_map' from tensors to file names";
+  return std::nullopt;
+}
+
+bool WeightFiles::addIndex(const std::string &path, std::string &error) {
+  std::optional<std::map<std::string, std::string>> fileOf = readIndex(path, error);
+  if (!fileOf)
+    return false;
+  allPaths.push_back(path);
+  std::set<std::string> names;
+  for (const auto &[tensor, file] : *fileOf)
+    if (names.insert(file).second && !addFile((fs::path(path).parent_path() / file).string(), error))
+      return false;
+  for (const auto &[tensor, file] : *fileOf)
+    if (!find(tensor)) {
+      error = path + ": " + quote(file) + " lacks " + quote(tensor);
+      return false;
+    }
+  return true;
+}
+
+std::unique_ptr<WeightFiles> WeightFiles::open(const std::string &path, std::string &error) {
+  std::string file = path;
+  std::error_code failure;
+  if (fs::is_directory(path, failure)) {
+    file = (fs::path(path) / "model.safetensors").string();
+    if (!fs::exists(file, failure) && fs::exists(file + ".index.json", failure))
+      file += ".index.json";
+  }
+  std::unique_ptr<WeightFiles> opened(new WeightFiles);
+  bool isOpen = file.ends_with(".json") ? opened->addIndex(file, error) : opened->addFile(file, error);
+  return isOpen ? std::move(opened) : nullptr;
+}
+
+const Tensor *WeightFiles::find(const std::string &name) const {
+  auto found = byName.find(name);
+  return found == byName.end() ? nullptr : &found->second;
+}
+
+} // namespace attnc

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Small random models made by Hugging Face's transformers, imported, compiled and compared with `generate`.
+
+Needs torch and transformers; HUGGINGFACE_PYTHON names a Python that has them. They are not part of set-up: without
+them the test says so and is skipped.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch
+    import transformers
+except ImportError as error:
+    print(f"skipped: {error}; needed are torch and transformers, for this test alone")
+    sys.exit(77)
+
+ATTNC = os.environ["ATTNC"]
+WORDS = 60
+SIZES = dict(vocab_size=WORDS, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+             decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64, max_position_embeddings=64,
+             init_std=0.3)
+SOURCES = [[5, 6, 7], [9], [11, 12, 13, 14, 15, 16, 17, 18], [20, 21, 20, 22], list(range(23, 52))]
+LENGTH = 20
+
+
+def attnc(*arguments, text=""):
+    done = subprocess.run([ATTNC, *map(str, arguments)], input=text, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        raise AssertionError(f"attnc {' '.join(map(str, arguments))}:\n{done.stderr}")
+    return done.stdout
+
+
+def line(ids):
+    return " ".join(map(str, ids)) + "\n"
+
+
+class Family:
+    """One family; a subclass makes its model."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory(prefix="attnc-huggingface-")
+        folder = pathlib.Path(cls.scratch.name)
+        torch.manual_seed(7)
+        cls.model = cls.make().eval()
+        with torch.no_grad():  # biases and norms that do something
+            for name, values in cls.model.named_parameters():
+                if values.dim() == 1:
+                    values.add_(0.2 * torch.randn_like(values))
+            if hasattr(cls.model, "final_logits_bias"):
+                cls.model.final_logits_bias.normal_(std=0.5)
+        # The library forces the end token at the longest length, which has nothing to do with the network.
+        cls.model.generation_config.forced_eos_token_id = None
+        cls.model.config.forced_eos_token_id = None
+        cls.save(folder / "source")
+        attnc("import", folder / "source", "-o", folder / "spec")
+        attnc("compile", folder / "spec/model.yaml", "-o", folder / "bundle", "--target", "host")
+        cls.bundle = folder / "bundle"
+
+    @classmethod
+    def save(cls, folder):
+        cls.model.save_pretrained(folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def generate(self, source, **options):
+        ids = torch.tensor([source])
+        end = self.model.generation_config.eos_token_id
+        out = self.model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=LENGTH, do_sample=False,
+                                  **options)[0].tolist()[1:]
+        return out[: out.index(end)] if end in out else out
+
+    def decode(self, *options):
+        lines = attnc("run", self.bundle, "--ids", "--max-length", LENGTH, *options, text="".join(map(line, SOURCES)))
+        return [[int(i) for i in text.split()] for text in lines.splitlines()]
+
+    def test_log_probabilities_are_within_1e_4(self):
+        targets = [[4, 8, 15, 16], [23], list(range(3, 25)), [42, 42], []]
+        text = "".join(line(s).strip() + "\t" + line(t) for s, t in zip(SOURCES, targets))
+        answers = attnc("score", self.bundle, "--ids", "--json", text=text).splitlines()
+        self.assertEqual(len(SOURCES), len(answers))
+        config = self.model.generation_config
+        for source, target, answer in zip(SOURCES, targets, answers):
+            inputs = torch.tensor([[config.decoder_start_token_id] + target])
+            with torch.no_grad():
+                logits = self.model(input_ids=torch.tensor([source]), decoder_input_ids=inputs).logits[0]
+            wanted = logits.log_softmax(-1)[range(len(target) + 1), target + [config.eos_token_id]]
+            got = [token["log_probability"] for token in json.loads(answer)["tokens"]]
+            self.assertEqual(len(wanted), len(got))
+            for a, b in zip(wanted.tolist(), got):
+                self.assertAlmostEqual(a, b, delta=1e-4)
+
+    def test_greedy_ids_equal_generate(self):
+        self.assertEqual([self.generate(s) for s in SOURCES], self.decode())
+
+    def test_beam_4_ids_equal_generate(self):
+        wanted = [self.generate(s, num_beams=4, early_stopping=True) for s in SOURCES]
+        self.assertEqual(wanted, self.decode("--beam", 4, "--early-stopping", "true"))
+
+
+class Marian(Family, unittest.TestCase):
+    @staticmethod
+    def make():
+        return transformers.MarianMTModel(transformers.MarianConfig(
+            **SIZES, pad_token_id=59, eos_token_id=0, decoder_start_token_id=59, activation_function="swish",
+            scale_embedding=True))
+
+
+class Bart(Family, unittest.TestCase):
+    @staticmethod
+    def make():
+        return transformers.BartForConditionalGeneration(transformers.BartConfig(**SIZES))
+
+
+class MBart(Family, unittest.TestCase):
+    @staticmethod
+    def make():
+        return transformers.MBartForConditionalGeneration(transformers.MBartConfig(
+            **SIZES, decoder_start_token_id=2, scale_embedding=True))
+
+
+class Pegasus(Family, unittest.TestCase):
+    @staticmethod
+    def make():
+        return transformers.PegasusForConditionalGeneration(transformers.PegasusConfig(
+            **SIZES, activation_function="relu", scale_embedding=True))
+
+
+class M2M100(Family, unittest.TestCase):
+    @staticmethod
+    def make():
+        return transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(**SIZES))
+
+
+class BartInShards(Bart):
+    """bfloat16 weights in several files with an index; the sides differ in shape."""
+
+    @staticmethod
+    def make():
+        sizes = dict(SIZES, decoder_ffn_dim=48, decoder_attention_heads=2)
+        return transformers.BartForConditionalGeneration(transformers.BartConfig(**sizes))
+
+    @classmethod
+    def save(cls, folder):
+        cls.model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="40KB")
+        assert (folder / "model.safetensors.index.json").exists()
+        cls.model.to(torch.float32)
+
+
+if __name__ == "__main__":
+    unittest.main()
