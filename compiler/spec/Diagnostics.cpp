@@ -54,6 +54,15 @@ static std::string_view lineOf(std::string_view text, unsigned line) {
   return text.ends_with('\r') ? text.substr(0, text.size() - 1) : text;
 }
 
+/// `text` without what a terminal might obey: a hostile file is quoted, not played.
+static std::string printable(std::string_view text) {
+  std::string result(text);
+  for (char &c : result)
+    if ((c >= 0 && c < ' ' && c != '\t' && c != '\n') || c == 0x7f)
+      c = '?';
+  return result;
+}
+
 /// Prints `line` and a caret under its byte `column`. A long line (a literal weight) is cut to what surrounds
 /// it.
 static void printLine(std::ostream &out, std::string_view line, unsigned column) {
@@ -66,7 +75,7 @@ static void printLine(std::ostream &out, std::string_view line, unsigned column)
   size_t end = std::min(line.size(), begin + shown);
   while (continues(end))
     ++end;
-  out << line.substr(begin, end - begin) << '\n';
+  out << printable(line.substr(begin, end - begin)) << '\n';
   for (size_t i = begin; i < at; ++i)
     if (!continues(i))
       out << (line[i] == '\t' ? '\t' : ' ');
@@ -77,7 +86,7 @@ void Diagnostics::printOne(std::ostream &out, const Diagnostic &diagnostic) cons
   out << (diagnostic.file.empty() ? sourceFile : diagnostic.file) << ':';
   if (diagnostic.where.line)
     out << diagnostic.where.line << ':' << diagnostic.where.column << ':';
-  out << ' ' << severityText(diagnostic.severity) << ": " << diagnostic.message << '\n';
+  out << ' ' << severityText(diagnostic.severity) << ": " << printable(diagnostic.message) << '\n';
   bool isInSource = diagnostic.file.empty() || diagnostic.file == sourceFile;
   if (!diagnostic.where.line || !isInSource || diagnostic.severity == Severity::Note)
     return;

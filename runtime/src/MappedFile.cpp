@@ -16,7 +16,9 @@ namespace {
 
 /// An open file that closes itself.
 struct OpenFile {
-  explicit OpenFile(const std::string &path) : descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  // Not blocking: a FIFO without a writer would hold the caller for ever.
+  explicit OpenFile(const std::string &path)
+      : descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     check(descriptor >= 0, ATTNRT_NOT_FOUND, path, ": ", std::strerror(errno));
     struct stat status;
     const bool isFile = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace {
 
@@ -95,6 +97,23 @@ TEST(HostileBundle, DeepNestingIsAnError) {
   const toy::Folder folder;
   folder.write("manifest.json", std::string(100000, '['));
   EXPECT_TRUE(saysAbout(folder.loadError(), "nested"));
+}
+
+TEST(HostileBundle, AKeyTwiceIsAnError) {
+  const toy::Folder folder;
+  const std::string whole = folder.read("manifest.json");
+  folder.write("manifest.json", "{\"golden\": {}," + whole.substr(1));
+  EXPECT_TRUE(saysAbout(folder.loadError(), "has the key \"golden\" twice"));
+}
+
+TEST(HostileBundle, AFifoIsNoFile) {
+  for (const char *file : {"manifest.json", "weights.safetensors"}) {
+    const toy::Folder folder;
+    const std::string path = folder.path() + "/" + file;
+    ASSERT_EQ(0, unlink(path.c_str()));
+    ASSERT_EQ(0, mkfifo(path.c_str(), 0600));
+    EXPECT_TRUE(saysAbout(folder.loadError(), "is no regular file"));
+  }
 }
 
 TEST(HostileBundle, EveryTruncationIsAnError) {

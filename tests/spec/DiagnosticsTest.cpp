@@ -47,6 +47,13 @@ TEST(PrintedErrors, CutLongLines) {
   EXPECT_LT(printed(diagnostics).size(), 400u);
 }
 
+TEST(PrintedErrors, QuoteNoControlCharacters) {
+  Diagnostics diagnostics;
+  diagnostics.setSource("a.yaml", "a: \x1b[31mred\x7f");
+  diagnostics.error({1, 4}, "found '\x1b[31m'");
+  EXPECT_EQ(printed(diagnostics), "a.yaml:1:4: error: found '?[31m'\na: ?[31mred?\n   ^\n");
+}
+
 TEST(PrintedErrors, StopAfterAHundred) {
   Diagnostics diagnostics;
   for (unsigned i = 0; i < 1000; ++i)
