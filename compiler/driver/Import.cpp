@@ -11,10 +11,7 @@ void addImportCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<attnc::ImportOptions>();
   CLI::App *command = app.add_subcommand("import", "Makes a spec of a Hugging Face folder");
   command->add_option("SOURCE", options->source, "Folder with config.json and safetensors")->required();
-  command->add_option("-o,--output", options->output, "Folder for model.yaml, weights and tokenizer")->required();
-  command->add_option("--source-language", options->language,
-                      "Of multilingual models: the source's language token, such as en_XX or eng_Latn");
-  command->add_option("--target-language", options->targetLanguage, "The same for the translation");
+  command->add_option("-o,--output", options->output, "Folder for model.yaml and weights")->required();
   command->callback([options, &exitCode] {
     exitCode = attnc::importFolder(*options, std::cerr) ? 0 : attnc::fail("nothing was imported");
   });

@@ -17,13 +17,12 @@ struct Traits {
   bool isLearned;      // positions; else sinusoids
   bool hasLogitsBias;  // final_logits_bias
   bool isFairseqStyle; // sinusoids with the slowest rate inclusive, the first one after the padding token's
-  bool sourceStarts;   // with the beginning-of-sentence token
 };
 
 constexpr Traits allTraits[] = {
-    {"bart", false, true, true, true, false, true},      {"mbart", true, true, true, true, false, false},
-    {"marian", false, false, false, true, false, false}, {"pegasus", true, false, false, true, false, false},
-    {"m2m_100", true, false, false, false, true, false},
+    {"bart", false, true, true, true, false},      {"mbart", true, true, true, true, false},
+    {"marian", false, false, false, true, false},  {"pegasus", true, false, false, true, false},
+    {"m2m_100", true, false, false, false, true},
 };
 
 const Traits &traitsOf(const std::string &type) {
@@ -152,9 +151,6 @@ void importBart(ImportJob &job) {
   importEmbeddings(job, traits, prefix);
   importNames(job, traits, prefix);
   importDecoding(job, longest);
-  job.sourceTokens.end = config.id("eos_token_id");
-  if (traits.sourceStarts)
-    job.sourceTokens.start = config.id("bos_token_id");
 }
 
 } // namespace attnc

@@ -166,8 +166,6 @@ bool Importer::describe() {
   Config config = configFile.top(), generation = generationFile.top();
   const Family *family = findFamily(config);
   ImportJob job{options.source, config, generation, *weights};
-  job.language = options.language;
-  job.targetLanguage = options.targetLanguage;
   if (family) {
     job.spec.setText("weights.file", fs::path(weights->paths().front()).filename().string());
     passOverBookkeeping(config);

@@ -13,10 +13,8 @@
 namespace attnc {
 
 struct ImportOptions {
-  std::string source;         // the folder to read
-  std::string output;         // the folder to write; the source itself: only model.yaml is added
-  std::string language;       // of multilingual models: the source text's, as the tokenizer writes it
-  std::string targetLanguage; // the translation's
+  std::string source; // the folder to read
+  std::string output; // the folder to write; the source itself: only model.yaml is added
 };
 
 /// Writes the spec and copies what it names. False after errors, which `messages` gets with the warnings;

@@ -14,20 +14,12 @@
 
 namespace attnc {
 
-/// Ids of the source's special tokens where no tokenizer tells them.
-struct SourceTokens {
-  std::optional<int64_t> start, end;
-};
-
 struct ImportJob {
   std::filesystem::path folder; // the source
   Config &config;               // config.json
   Config &generation;           // generation_config.json
   const WeightFiles &weights;
   SpecText spec = {};
-  SourceTokens sourceTokens = {};
-  std::string language = {}; // the source's, as its tokenizer writes it; empty: not given
-  std::string targetLanguage = {};
 
   /// The first of `names` that the weight files have; where they have none, the first, which is then reported
   /// as missing when the spec is checked.

@@ -26,7 +26,7 @@ std::string messagesOf(const std::string &text) {
   source.write("config.json", text);
   source.write("model.safetensors", zeroTensors({{"some.weight", {2, 2}}}));
   std::ostringstream messages;
-  EXPECT_FALSE(importFolder({source.path(), output.path(), "", ""}, messages));
+  EXPECT_FALSE(importFolder({source.path(), output.path()}, messages));
   EXPECT_TRUE(std::filesystem::is_empty(output.path()));
   return messages.str();
 }
@@ -88,7 +88,7 @@ TEST(Import, ASpecThatIsThereIsNotWrittenOver) {
   source.write("model.safetensors", zeroTensors({{"some.weight", {2, 2}}}));
   std::string spec = source.write("model.yaml", "mine");
   std::ostringstream messages;
-  EXPECT_FALSE(importFolder({source.path(), source.path(), "", ""}, messages));
+  EXPECT_FALSE(importFolder({source.path(), source.path()}, messages));
   EXPECT_EQ("mine", readFile(spec));
   EXPECT_TRUE(std::filesystem::exists(source.path() + "/model.safetensors"));
 }
