@@ -20,8 +20,8 @@ struct Traits {
 };
 
 constexpr Traits allTraits[] = {
-    {"bart", false, true, true, true, false},      {"mbart", true, true, true, true, false},
-    {"marian", false, false, false, true, false},  {"pegasus", true, false, false, true, false},
+    {"bart", false, true, true, true, false},     {"mbart", true, true, true, true, false},
+    {"marian", false, false, false, true, false}, {"pegasus", true, false, false, true, false},
     {"m2m_100", true, false, false, false, true},
 };
 

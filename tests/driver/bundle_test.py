@@ -178,7 +178,7 @@ class Usage(BundleTest):
         self.refuse(1, "is no bundle", "compile", GRAPH, "-o", "/", "--weights", self.weights)
 
     def test_what_is_not_built_yet_says_so(self):
-        for arguments in (("import", ".", "-o", "x"), ("tune", GRAPH), ("compile", GRAPH, "-o", "x", "--dtype", "bf16"),
+        for arguments in (("tune", GRAPH), ("compile", GRAPH, "-o", "x", "--dtype", "bf16"),
                           ("compile", GRAPH, "-o", "x", "--target", "arm-64-linux"),
                           ("compile", GRAPH, "-o", "x", "--schedules", "file")):
             self.refuse(1, "not built yet", *arguments)
