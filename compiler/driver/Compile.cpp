@@ -46,20 +46,6 @@ int emitPhase(const Options &options) {
   return 0;
 }
 
-llvm::Expected<TensorReader> openWeights(const WeightSource &source, std::set<std::string> scales) {
-  switch (source.kind) {
-  case WeightSourceKind::File:
-    return readTensorsFromFile(source.file);
-  case WeightSourceKind::Random:
-    return drawTensors(source.seed, std::move(scales));
-  case WeightSourceKind::None:
-    break;
-  }
-  return [](const std::string &name, const std::vector<int64_t> &) -> llvm::Expected<std::vector<float>> {
-    return llvm::createStringError("weight '" + name + "' is needed, but the spec names no weights");
-  };
-}
-
 /// One line that is written over again and again, on a terminal only.
 void showProgress(const KernelObject &kernel, size_t number, size_t total) {
   if (!isatty(STDERR_FILENO))
@@ -94,7 +80,7 @@ int compile(const Options &options) {
   if (!frontend.run(attn::Phase::Planned))
     return 1;
   const Spec &spec = frontend.spec();
-  llvm::Expected<TensorReader> weights = openWeights(spec.weights, std::move(scales));
+  llvm::Expected<TensorReader> weights = openTensors(spec.weights, scales);
   if (!weights)
     return fail(weights.takeError());
   catchInterrupts();
@@ -110,6 +96,7 @@ int compile(const Options &options) {
                 bundleName(name),
                 std::move(*variants),
                 std::move(*weights),
+                std::move(scales),
                 llvm::sys::fs::getMainExecutable("attnc", &address),
                 showProgress};
   llvm::Error error = writeBundle(job, *folder);

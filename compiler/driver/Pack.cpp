@@ -7,6 +7,7 @@
 #include "compiler/driver/Failure.h"
 #include "compiler/emit/Interrupts.h"
 #include "compiler/emit/RepackBundle.h"
+#include "compiler/spec/ReadSpec.h"
 
 #include <CLI/CLI.hpp>
 
@@ -19,11 +20,19 @@ void addPackCommand(CLI::App &app, int &exitCode) {
   command->add_option("BUNDLE", options->bundle, "The bundle to change")->required();
   command
       ->add_option("WEIGHTS", options->weights,
-                   "A safetensors file, or a folder that holds model.safetensors")
+                   "A safetensors file, a folder that holds model.safetensors, or random:SEED")
       ->required();
   command->callback([options, &exitCode] {
+    attnc::WeightSource source;
+    attnc::Diagnostics diagnostics;
+    attnc::readWeightOption(options->weights, source, diagnostics);
+    if (diagnostics.hasErrors()) {
+      diagnostics.print(std::cerr);
+      exitCode = 1;
+      return;
+    }
     attnc::catchInterrupts();
-    llvm::Error error = attnc::repackBundle(options->bundle, options->weights);
+    llvm::Error error = attnc::repackBundle(options->bundle, source);
     exitCode = error ? attnc::fail(std::move(error)) : 0;
   });
 }

@@ -82,10 +82,10 @@ llvm::Error compileKernel(attn::KernelOp kernel, const KernelTarget &target, con
     if (llvm::Error error = writeObject(kernel, *parsed, name, path))
       return error;
   } catch (const Halide::Error &error) {
-    return llvm::createStringError("kernel '%s': %s", name.c_str(), error.what());
+    return llvm::createStringError(error.what());
   }
   if (!warnings.failure.empty())
-    return llvm::createStringError("kernel '%s': %s", name.c_str(), warnings.failure.c_str());
+    return llvm::createStringError(warnings.failure);
   return llvm::Error::success();
 }
 

@@ -20,7 +20,8 @@ struct KernelTarget {
   bool asserts = false; // check extents and bounds at each call
 };
 
-/// Writes an object with the function `name` (docs/architecture.md, "Kernel functions") to `path`.
+/// Writes an object with the function `name` (docs/architecture.md, "Kernel functions") to `path`. An error
+/// does not tell which kernel it is about: the caller knows.
 llvm::Error compileKernel(attn::KernelOp kernel, const KernelTarget &target, const std::string &name,
                           const std::string &path);
 

@@ -35,6 +35,14 @@ llvm::Expected<ConstantReader> copyConstants(const std::string &bundle) {
   };
 }
 
+std::set<std::string> scalesOf(const std::vector<WeightRecipe> &recipes) {
+  std::set<std::string> names;
+  for (const WeightRecipe &recipe : recipes)
+    if (recipe.scaling)
+      names.insert(recipe.tensors.begin(), recipe.tensors.end());
+  return names;
+}
+
 /// All files of the bundle but those that are written anew.
 llvm::Error copyFiles(const std::string &bundle, const BundleFolder &folder) {
   std::error_code code;
@@ -51,14 +59,14 @@ llvm::Error copyFiles(const std::string &bundle, const BundleFolder &folder) {
 
 } // namespace
 
-llvm::Error repackBundle(const std::string &bundle, const std::string &source) {
+llvm::Error repackBundle(const std::string &bundle, const WeightSource &source) {
   llvm::Expected<nlohmann::ordered_json> manifest = readManifestFile(bundle);
   if (!manifest)
     return manifest.takeError();
   llvm::Expected<std::vector<WeightRecipe>> recipes = readWeightRecipes((*manifest)["weights"]["tensors"]);
   if (!recipes)
     return recipes.takeError();
-  llvm::Expected<TensorReader> tensors = readTensorsFromFile(source);
+  llvm::Expected<TensorReader> tensors = openTensors(source, scalesOf(*recipes));
   if (!tensors)
     return tensors.takeError();
   llvm::Expected<ConstantReader> constants = copyConstants(bundle);

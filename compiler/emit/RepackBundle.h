@@ -4,6 +4,7 @@
 #ifndef ATTNC_COMPILER_EMIT_REPACKBUNDLE_H
 #define ATTNC_COMPILER_EMIT_REPACKBUNDLE_H
 
+#include "compiler/spec/Spec.h"
 #include "llvm/Support/Error.h"
 
 #include <string>
@@ -11,7 +12,7 @@
 namespace attnc {
 
 /// Fills `bundle` from the weights in `source` as its manifest says; its code stays. Constants are kept.
-llvm::Error repackBundle(const std::string &bundle, const std::string &source);
+llvm::Error repackBundle(const std::string &bundle, const WeightSource &source);
 
 } // namespace attnc
 

@@ -22,7 +22,7 @@ int64_t storedBytes(const WeightRecipe &recipe) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-WeightRecipe readRecipe(attn::WeightOp weight) {
+WeightRecipe readRecipe(attn::WeightOp weight, const std::set<std::string> &scales) {
   WeightRecipe recipe;
   recipe.name = weight.getSymName().str();
   auto type = cast<RankedTensorType>(weight.getType());
@@ -38,6 +38,7 @@ WeightRecipe readRecipe(attn::WeightOp weight) {
   else if (!recipe.tensors.empty())
     recipe.rows = {recipe.out()};
   recipe.transposed = weight.getTransposed();
+  recipe.scaling = llvm::any_of(recipe.tensors, [&](const auto &tensor) { return scales.count(tensor) != 0; });
   recipe.bytes = storedBytes(recipe);
   return recipe;
 }
@@ -62,10 +63,11 @@ bool isSound(const WeightRecipe &recipe, int64_t offset) {
 
 } // namespace
 
-llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(ModuleOp planned) {
+llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(ModuleOp planned,
+                                                            const std::set<std::string> &scales) {
   std::vector<WeightRecipe> recipes;
   for (attn::WeightOp weight : planned.getOps<attn::WeightOp>())
-    recipes.push_back(readRecipe(weight));
+    recipes.push_back(readRecipe(weight, scales));
   llvm::stable_sort(recipes, [](const auto &a, const auto &b) { return a.offset < b.offset; });
   int64_t offset = 0;
   for (const WeightRecipe &recipe : recipes) {
@@ -96,6 +98,7 @@ llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(const nlohmann::json
       tensor.at("tensors").get_to(recipe.tensors);
       tensor.at("rows").get_to(recipe.rows);
       tensor.at("transposed").get_to(recipe.transposed);
+      tensor.at("scaling").get_to(recipe.scaling);
       if (!isSound(recipe, offset))
         return llvm::createStringError("the manifest's record of weight '" + recipe.name +
                                        "' contradicts itself");

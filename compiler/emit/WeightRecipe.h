@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,13 +31,16 @@ struct WeightRecipe {
   std::vector<std::string> tensors;
   std::vector<int64_t> rows; // out extents of `tensors`
   bool transposed = false;   // the source holds in x out
+  bool scaling = false;      // a norm multiplies with it: random ones lie near one
 
   int64_t out() const { return shape[0]; }
   int64_t in() const { return shape.size() == 2 ? shape[1] : 1; }
 };
 
-/// The weights of `planned` in the order of their offsets. Fails where they leave holes or overlap.
-llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(mlir::ModuleOp planned);
+/// The weights of `planned` in the order of their offsets; those of `scales` are marked. Fails where they leave
+/// holes or overlap.
+llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(mlir::ModuleOp planned,
+                                                            const std::set<std::string> &scales = {});
 
 /// The same from `weights.tensors` of a manifest.
 llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(const nlohmann::json &tensors);

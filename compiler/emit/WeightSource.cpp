@@ -56,6 +56,20 @@ uint64_t nextRandom(uint64_t &state) {
 
 } // namespace
 
+llvm::Expected<TensorReader> openTensors(const WeightSource &source, std::set<std::string> scales) {
+  switch (source.kind) {
+  case WeightSourceKind::File:
+    return readTensorsFromFile(source.file);
+  case WeightSourceKind::Random:
+    return drawTensors(source.seed, std::move(scales));
+  case WeightSourceKind::None:
+    break;
+  }
+  return [](const std::string &name, const std::vector<int64_t> &) -> llvm::Expected<std::vector<float>> {
+    return llvm::createStringError("weight '" + name + "' is needed, but the spec names no weights");
+  };
+}
+
 llvm::Expected<TensorReader> readTensorsFromFile(const std::string &path) {
   std::string error;
   std::shared_ptr<WeightFiles> weights = WeightFiles::open(path, error);

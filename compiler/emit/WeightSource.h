@@ -6,6 +6,7 @@
 #ifndef ATTNC_COMPILER_EMIT_WEIGHTSOURCE_H
 #define ATTNC_COMPILER_EMIT_WEIGHTSOURCE_H
 
+#include "compiler/spec/Spec.h"
 #include "llvm/Support/Error.h"
 
 #include <functional>
@@ -18,6 +19,9 @@ namespace attnc {
 /// Gives the tensor `name` of the given shape, row by row.
 using TensorReader = std::function<llvm::Expected<std::vector<float>>(const std::string &name,
                                                                       const std::vector<int64_t> &shape)>;
+
+/// What `source` names; where it names nothing, reading a tensor is an error. For `scales` see drawTensors().
+llvm::Expected<TensorReader> openTensors(const WeightSource &source, std::set<std::string> scales);
 
 /// Tensors of a file, an index or a folder (see WeightFiles.h), in float32, float16 or bfloat16.
 llvm::Expected<TensorReader> readTensorsFromFile(const std::string &path);

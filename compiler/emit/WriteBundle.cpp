@@ -12,7 +12,6 @@
 #include "compiler/emit/WriteObject.h"
 #include "compiler/emit/shim/EmbeddedFiles.h"
 #include "dialect/IR/Attn.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include <nlohmann/json.hpp>
 
 using Json = nlohmann::ordered_json;
@@ -59,19 +58,10 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const st
   return linkBundle(link);
 }
 
-llvm::Error copyFile(const std::string &from, const std::string &to) {
-  auto content = llvm::MemoryBuffer::getFile(from);
-  if (!content)
-    return llvm::createStringError(content.getError(),
-                                   "cannot read " + from + ": " + content.getError().message());
-  return writeFile(to, (*content)->getBuffer());
-}
-
-llvm::Error copyTokenizers(const Spec &spec, const BundleFolder &folder) {
-  TokenizerFiles files = tokenizerFiles(spec);
-  for (const TokenizerFile &file : {files.source, files.target})
-    if (!file.from.empty())
-      if (llvm::Error error = copyFile(file.from, folder.path() + "/" + file.name))
+llvm::Error writeTokenizers(const TokenizerFiles &files, const BundleFolder &folder) {
+  for (const TokenizerFile *file : {&files.source, &files.target})
+    if (!file->name.empty())
+      if (llvm::Error error = writeFile(folder.path() + "/" + file->name, file->content))
         return error;
   return llvm::Error::success();
 }
@@ -86,10 +76,13 @@ std::string bundleName(llvm::StringRef wanted) {
 }
 
 llvm::Error writeBundle(const BundleJob &job, const BundleFolder &folder) {
-  llvm::Expected<std::vector<WeightRecipe>> recipes = readWeightRecipes(job.planned);
+  llvm::Expected<std::vector<WeightRecipe>> recipes = readWeightRecipes(job.planned, job.scales);
   if (!recipes)
     return recipes.takeError();
-  Json manifest = makeManifest(job.spec, job.planned, job.name, job.variants, *recipes);
+  llvm::Expected<TokenizerFiles> tokenizers = readTokenizerFiles(job.spec);
+  if (!tokenizers)
+    return tokenizers.takeError();
+  Json manifest = makeManifest(job.spec, job.planned, job.name, job.variants, *recipes, *tokenizers);
   if (llvm::Error error = writeCode(job, folder, manifestHash(manifest)))
     return error;
   llvm::Expected<WeightHashes> hashes = packWeights(*recipes, job.weights, computeConstants(job.planned),
@@ -97,7 +90,7 @@ llvm::Error writeBundle(const BundleJob &job, const BundleFolder &folder) {
   if (!hashes)
     return hashes.takeError();
   setWeightHashes(manifest, *hashes);
-  if (llvm::Error error = copyTokenizers(job.spec, folder))
+  if (llvm::Error error = writeTokenizers(*tokenizers, folder))
     return error;
   if (llvm::Error error =
           writeFile(folder.path() + "/" + job.name + ".h", headerText(manifest, job.variants)))

@@ -4,7 +4,9 @@
 #include "compiler/emit/WriteManifest.h"
 
 #include "attnrt/attnrt.h"
+#include "compiler/emit/Hash.h"
 #include "compiler/emit/PlannedModule.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include <nlohmann/json.hpp>
 
@@ -45,15 +47,18 @@ Json makeEntry(PlannedEntry entry) {
 Json idOrNull(const LocatedId &id) { return *id ? Json(**id) : Json(nullptr); }
 
 Json makeTokenizer(const TokenizerSpec &tokenizer, const TokenizerFile &file) {
+  auto withFile = [&](const char *kind) -> Json {
+    return {{"kind", kind}, {"file", file.name}, {"hash", hash128(file.content)}};
+  };
   switch (*tokenizer.kind) {
   case TokenizerKind::Ids:
     return {{"kind", "ids"}};
   case TokenizerKind::SentencePiece:
-    return {{"kind", "sentencepiece"}, {"file", file.name}};
+    return withFile("sentencepiece");
   case TokenizerKind::Vocabulary:
-    return {{"kind", "vocabulary"}, {"file", file.name}};
+    return withFile("vocabulary");
   case TokenizerKind::Characters:
-    return {{"kind", "characters"}, {"file", file.name}};
+    return withFile("characters");
   }
   llvm_unreachable("all kinds are listed");
 }
@@ -129,25 +134,34 @@ Json makeWeights(const std::vector<WeightRecipe> &weights) {
                        {"panels", weight.panels},
                        {"tensors", weight.tensors},
                        {"rows", weight.rows},
-                       {"transposed", weight.transposed}});
+                       {"transposed", weight.transposed},
+                       {"scaling", weight.scaling}});
   int64_t bytes = weights.empty() ? 0 : weights.back().offset + weights.back().bytes;
   return {{"file", "weights.safetensors"}, {"bytes", bytes}, {"hash", ""}, {"tensors", std::move(tensors)}};
 }
 
 } // namespace
 
-TokenizerFiles tokenizerFiles(const Spec &spec) {
+llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec) {
   TokenizerFiles files;
   if (!spec.model)
     return files;
-  auto describe = [&](const TokenizerSpec &tokenizer) -> TokenizerFile {
+  auto read = [&](const TokenizerSpec &tokenizer, TokenizerFile &file) -> llvm::Error {
     if (tokenizer.file->empty())
-      return {};
-    return {spec.resolve(*tokenizer.file), llvm::sys::path::filename(*tokenizer.file).str()};
+      return llvm::Error::success();
+    std::string from = spec.resolve(*tokenizer.file);
+    auto content = llvm::MemoryBuffer::getFile(from);
+    if (!content)
+      return llvm::createStringError(content.getError(),
+                                     "cannot read " + from + ": " + content.getError().message());
+    file = {llvm::sys::path::filename(from).str(), (*content)->getBuffer().str()};
+    return llvm::Error::success();
   };
-  files.source = describe(spec.model->sourceTokenizer);
-  files.target = describe(spec.model->targetTokenizer);
-  if (files.source.name == files.target.name && files.source.from != files.target.from) {
+  if (llvm::Error error = read(spec.model->sourceTokenizer, files.source))
+    return error;
+  if (llvm::Error error = read(spec.model->targetTokenizer, files.target))
+    return error;
+  if (files.source.name == files.target.name && files.source.content != files.target.content) {
     files.source.name = "source-" + files.source.name;
     files.target.name = "target-" + files.target.name;
   }
@@ -155,7 +169,8 @@ TokenizerFiles tokenizerFiles(const Spec &spec) {
 }
 
 Json makeManifest(const Spec &spec, mlir::ModuleOp module, llvm::StringRef bundle,
-                  llvm::ArrayRef<CpuVariant> variants, const std::vector<WeightRecipe> &weights) {
+                  llvm::ArrayRef<CpuVariant> variants, const std::vector<WeightRecipe> &weights,
+                  const TokenizerFiles &tokenizers) {
   mlir::FailureOr<PlannedModule> planned = readPlannedModule(module);
   assert(succeeded(planned) && "lowerEntries has read it before");
   Json manifest = {{"format", 1},
@@ -167,9 +182,9 @@ Json makeManifest(const Spec &spec, mlir::ModuleOp module, llvm::StringRef bundl
   for (const PlannedEntry &entry : planned->entries)
     manifest["entries"].push_back(makeEntry(entry));
   if (spec.model && hasDecoder(*spec.model))
-    addDecoder(manifest, *spec.model, tokenizerFiles(spec));
+    addDecoder(manifest, *spec.model, tokenizers);
   else if (spec.model)
-    addEncoder(manifest, *spec.model, tokenizerFiles(spec));
+    addEncoder(manifest, *spec.model, tokenizers);
   manifest["variants"] = Json::array();
   for (const CpuVariant &variant : variants)
     manifest["variants"].push_back({{"name", variant.name}, {"features", variant.features}});

@@ -14,21 +14,22 @@
 
 namespace attnc {
 
-/// Where a tokenizer's file comes from and what it is called in the bundle; both empty where none is needed.
+/// What a tokenizer's file is called in the bundle, and what it holds; both empty where none is needed.
 struct TokenizerFile {
-  std::string from;
   std::string name;
+  std::string content;
 };
 
 struct TokenizerFiles {
   TokenizerFile source, target;
 };
-TokenizerFiles tokenizerFiles(const Spec &spec);
+llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec);
 
 /// Everything but the hashes of the weights and the golden vectors.
 nlohmann::ordered_json makeManifest(const Spec &spec, mlir::ModuleOp planned, llvm::StringRef bundle,
                                     llvm::ArrayRef<CpuVariant> variants,
-                                    const std::vector<WeightRecipe> &weights);
+                                    const std::vector<WeightRecipe> &weights,
+                                    const TokenizerFiles &tokenizers);
 
 /// Puts the hashes of a weight file in.
 void setWeightHashes(nlohmann::ordered_json &manifest, const WeightHashes &hashes);

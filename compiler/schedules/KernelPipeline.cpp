@@ -225,8 +225,7 @@ llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match)
   }
   std::optional<mlir::ArrayAttr> scratch = kernel.getScratch();
   if (!scratch || scratch->size() != 2)
-    return llvm::createStringError("kernel '%s' needs scratch for the maximum and the sum of each panel",
-                                   kernel.getSymName().str().c_str());
+    return llvm::createStringError("scratch is needed for the maximum and the sum of each panel");
   MatmulSchedule schedule = chooseMatmul(cpu, inputs.weight.in, inputs.weight.out);
   VocabularyStages stages = buildVocabulary(inputs, schedule.tiles);
   scheduleVocabulary(stages, schedule);
@@ -311,15 +310,12 @@ static bool isSupported(mlir::Operation *op) {
 llvm::Expected<KernelPipeline> PipelineBuilder::build() {
   for (mlir::Operation &op : kernel.getBody().front().without_terminator())
     if (!isSupported(&op))
-      return llvm::createStringError("kernel '%s': no kernel can be built for '%s' yet",
-                                     kernel.getSymName().str().c_str(),
-                                     op.getName().getStringRef().str().c_str());
+      return llvm::createStringError("no kernel can be built for '" + op.getName().getStringRef() + "' yet");
   if (auto match = matchVocabulary(kernel)) {
     if (llvm::Error error = buildVocabularyKernel(*match))
       return error;
   } else if (findOnly<attn::TopKOp>(kernel)) {
-    return llvm::createStringError("kernel '%s': 'attn.top_k' needs the linear and log_softmax before it",
-                                   kernel.getSymName().str().c_str());
+    return llvm::createStringError("'attn.top_k' needs the linear and log_softmax before it");
   } else if (auto match = matchMatmul(kernel)) {
     buildMatmul(*match);
   } else if (auto match = matchAttention(kernel)) {
@@ -329,8 +325,7 @@ llvm::Expected<KernelPipeline> PipelineBuilder::build() {
     for (mlir::Value value : region.results())
       buildAppend(value.getDefiningOp<attn::AppendOp>());
   } else if (!kernel.getBody().front().getOps<attn::AppendOp>().empty()) {
-    return llvm::createStringError("kernel '%s': 'attn.append' must be the last operation of each result",
-                                   kernel.getSymName().str().c_str());
+    return llvm::createStringError("'attn.append' must be the last operation of each result");
   } else {
     buildRows();
   }

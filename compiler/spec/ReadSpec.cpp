@@ -29,8 +29,13 @@ std::string Spec::resolve(const std::string &path) const {
 
 constexpr std::string_view randomWeights = "random:";
 
-/// Reads `random:SEED`.
-static void readSeed(const std::string &weights, WeightSource &source, Diagnostics &diagnostics) {
+void readWeightOption(const std::string &weights, WeightSource &source, Diagnostics &diagnostics) {
+  if (!weights.starts_with(randomWeights)) {
+    source.kind = WeightSourceKind::File;
+    source.file = weights;
+    return;
+  }
+  source.kind = WeightSourceKind::Random;
   const char *begin = weights.data() + randomWeights.size(), *end = weights.data() + weights.size();
   auto [stop, failure] = std::from_chars(begin, end, source.seed);
   if (failure != std::errc() || stop != end)
@@ -40,15 +45,10 @@ static void readSeed(const std::string &weights, WeightSource &source, Diagnosti
 /// Puts what the caller asked for in place of the spec's own source.
 static void overrideWeights(const std::string &weights, const Spec &spec, WeightSource &source,
                             Diagnostics &diagnostics) {
-  source.kind = WeightSourceKind::File;
-  if (weights.starts_with(randomWeights)) {
-    source.kind = WeightSourceKind::Random;
-    readSeed(weights, source, diagnostics);
-  } else if (spec.folder.empty()) {
-    source.file = weights;
-  } else if (source.file.empty()) {
-    source.file = spec.folder;
-  }
+  const std::string named = source.file;
+  readWeightOption(weights, source, diagnostics);
+  if (source.kind == WeightSourceKind::File && !spec.folder.empty())
+    source.file = named.empty() ? spec.folder : named;
 }
 
 static WeightSource readWeightSource(MapReader reader, const Spec &spec, Diagnostics &diagnostics) {

@@ -28,6 +28,9 @@ std::optional<Spec> loadSpec(const std::string &path, const SpecOptions &options
 std::optional<Spec> parseSpec(const std::string &path, const std::string &text, const SpecOptions &options,
                               Diagnostics &diagnostics);
 
+/// Reads `random:SEED` or the path of a file into `source`.
+void readWeightOption(const std::string &weights, WeightSource &source, Diagnostics &diagnostics);
+
 } // namespace attnc
 
 #endif // ATTNC_SPEC_READSPEC_H

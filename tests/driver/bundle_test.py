@@ -139,12 +139,16 @@ class Compile(BundleTest):
         self.assertEqual((self.folder / "thesis" / "chapter").read_text(), "one")
 
     def test_an_interrupt_leaves_nothing(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self.interrupt(number)
+
+    def interrupt(self, number):
         process = subprocess.Popen([ATTNC, "compile", MODEL, "-o", self.folder / "tiny", "--weights", "random:1"],
                                    stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 60
         while not list(self.folder.glob("tiny.partial-*/scratch/*.mlir")) and time.monotonic() < deadline:
             self.assertIsNone(process.poll(), "attnc ended before it was interrupted")
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         self.assertIn("interrupted", process.communicate(timeout=60)[1])
         self.assertEqual(process.returncode, 1)
         self.assertEqual(self.left_behind(), [])
@@ -227,6 +231,16 @@ class Pack(BundleTest):
         self.assertIn(message, done.stderr)
         self.assertEqual(read_folder(self.bundle), before)
         self.assertEqual(self.left_behind(), ["attend"])
+
+    def test_random_weights_are_those_of_compile(self):
+        for seed in (1, 2):
+            self.compile_ok(f"seed{seed}", "--target", "x86-64", spec=MODEL, weights=f"random:{seed}")
+        done = attnc("pack", self.folder / "seed1", "random:2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(read_folder(self.folder / "seed1"), read_folder(self.folder / "seed2"))
+
+    def test_a_seed_that_is_no_number_is_an_error(self):
+        self.refuse("random:one", "random:one")
 
     def test_a_missing_tensor_is_an_error(self):
         self.other.write_bytes(self.other.read_bytes().replace(b"key_weight", b"kez_weight"))

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -34,6 +35,16 @@ class KoreanEnglish(unittest.TestCase):
         self.assertEqual([r["output_ids"] for r in reference], [i for i, _ in got])
         for wanted, (_, score) in zip(reference, got):
             self.assertAlmostEqual(wanted["score"], score, delta=1e-4)
+
+    def test_a_damaged_tokenizer_is_refused(self):
+        damaged = shutil.copytree(self.bundle, scratch("damaged"))
+        tokenizer = damaged / "tokenizer.model"
+        content = bytearray(tokenizer.read_bytes())
+        content[len(content) // 2] ^= 1
+        tokenizer.write_bytes(content)
+        done = attnc("run", damaged, check=False)
+        self.assertEqual(1, done.returncode)
+        self.assertIn("does not match its hash", done.stderr)
 
     def test_the_c_program_embeds_the_bundle(self):
         program = scratch("embed")

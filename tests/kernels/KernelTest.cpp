@@ -205,7 +205,7 @@ TEST(CompileKernelTest, OperationWithoutKernelIsAnError) {
   ASSERT_TRUE(kernel.op());
   llvm::Error error = attnc::compileKernel(kernel.op(), {"x86-64-linux", false}, "k", "/dev/null");
   EXPECT_EQ(llvm::toString(std::move(error)),
-            "kernel 'k': 'attn.top_k' needs the linear and log_softmax before it");
+            "'attn.top_k' needs the linear and log_softmax before it");
 }
 
 TEST(CompileKernelTest, UnwritableObjectIsAnError) {
