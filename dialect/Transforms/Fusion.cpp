@@ -92,7 +92,7 @@ static void orderByOperands(Group &group) {
       visit(operand.getDefiningOp());
     ordered.insert(op);
   };
-  for (Operation *member : llvm::reverse(SmallVector<Operation *>(group.members)))
+  for (Operation *member : llvm::reverse(group.members))
     visit(member);
   group.members.assign(ordered.begin(), ordered.end());
 }
