@@ -27,11 +27,16 @@ struct Axes {
     element = type.getElementType();
   }
 
+  /// The place of `axis`, which counts from the end where it is negative; -1 where there is no such axis.
+  int place(int axis) const {
+    int rank = shape.size(), at = axis < 0 ? rank + axis : axis;
+    return at < rank ? std::max(at, -1) : -1;
+  }
+  int64_t extent(int axis) const { return place(axis) < 0 ? 1 : shape[place(axis)]; }
+
   void push(const Axes &from, int axis) {
-    int rank = from.shape.size(), at = axis < 0 ? rank + axis : axis;
-    bool there = at >= 0 && at < rank;
-    shape.push_back(there ? from.shape[at] : 1);
-    names.push_back(there ? from.names[at] : StringRef());
+    shape.push_back(from.extent(axis));
+    names.push_back(from.place(axis) < 0 ? StringRef() : from.names[from.place(axis)]);
   }
 
   void push(int64_t extent, StringRef name) {
@@ -92,7 +97,7 @@ LogicalResult EmbedOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types 
   result.element = table.element;
   for (size_t axis = 0; axis < ids.shape.size(); ++axis)
     result.push(ids, axis);
-  result.push(table.shape[1], nameIf(ids, "width"));
+  result.push(table.extent(1), nameIf(ids, "width"));
   types.push_back(result.type());
   return success();
 }
@@ -103,7 +108,7 @@ LogicalResult AddPositionsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op,
 }
 
 LogicalResult LinearOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
-  types.push_back(withWidth(Axes(op.getInput()), Axes(op.getWeight()).shape[0]));
+  types.push_back(withWidth(Axes(op.getInput()), Axes(op.getWeight()).extent(0)));
   return success();
 }
 
@@ -120,7 +125,7 @@ LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Type
 LogicalResult SplitHeadsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
   Axes input(op.getInput()), result;
   result.element = input.element;
-  int64_t heads = std::max<int64_t>(op.getHeads(), 1), width = input.shape.back();
+  int64_t heads = std::max<int64_t>(op.getHeads(), 1), width = input.extent(-1);
   result.push(input, 0);
   result.push(heads, nameIf(input, "head"));
   result.push(input, 1);
@@ -148,7 +153,7 @@ LogicalResult MergeHeadsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, T
   result.element = input.element;
   result.push(input, 0);
   result.push(input, 2);
-  result.push(product(input.shape[1], input.shape[3]), nameIf(input, "width"));
+  result.push(product(input.extent(1), input.extent(3)), nameIf(input, "width"));
   types.push_back(result.type());
   return success();
 }
