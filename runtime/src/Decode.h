@@ -4,8 +4,7 @@
 #ifndef ATTNRT_SRC_DECODE_H
 #define ATTNRT_SRC_DECODE_H
 
-#include "Search.h"
-#include "Session.h"
+#include "DecodeRules.h"
 
 namespace attnrt {
 
@@ -13,9 +12,6 @@ namespace attnrt {
 struct CancelFlag {
   std::atomic<bool> isSet{false};
 };
-
-/// The bundle's decoding defaults.
-attnrt_decode_options defaultDecodeOptions(const Model &model);
 
 /// n-best lists, one per source.
 std::vector<std::vector<Hypothesis>> decode(Session &session, std::span<const attnrt_ids> sources,

@@ -53,9 +53,7 @@ std::vector<std::vector<int32_t>> makeSources(const DecoderInfo &decoder, int32_
 std::vector<GoldenCase> decodeCases(const std::shared_ptr<const Model> &model,
                                     const std::vector<std::vector<int32_t>> &sources) {
   Session session(model, makeCapacity(*model), nullptr);
-  attnrt_decode_options options = defaultDecodeOptions(*model);
-  options.beam = 1;
-  options.min_length = 0;
+  attnrt_decode_options options = plainDecodeOptions(*model);
   options.max_length = session.capacity().target - 1; // scoring adds the end token
   check(options.max_length >= 1, ATTNRT_UNSUPPORTED, "the model's targets are too short to be checked");
   std::vector<GoldenCase> cases;

@@ -93,13 +93,53 @@ attnrt_stopping readStopping(const JsonReader &json) {
   return json.boolean() ? ATTNRT_STOP_EARLY : ATTNRT_STOP_LATER;
 }
 
-DecodingInfo readDecoding(const JsonReader &json) {
+std::vector<int32_t> readIds(const JsonReader &json, int32_t vocabulary) {
+  std::vector<int32_t> ids;
+  for (const JsonReader &id : json.elements())
+    ids.push_back(id.integer(0, vocabulary - 1));
+  return ids;
+}
+
+/// A number from above 0; bounds that keep every sum of scores finite.
+float readPenalty(const JsonReader &json) {
+  const double penalty = json.number();
+  if (penalty < 1e-6 || penalty > 1e6)
+    json.reject("is ", penalty, ", not from 1e-6 to 1e6");
+  return static_cast<float>(penalty);
+}
+
+/// What bundles may lack: rules of the kind that Hugging Face's generation_config.json has.
+void readTokenRules(const JsonReader &json, int32_t vocabulary, DecodingInfo &decoding) {
+  const auto id = [&](const char *key) -> std::optional<int32_t> {
+    return json.has(key) ? json.at(key).integerOrNull(0, vocabulary - 1) : std::nullopt;
+  };
+  const auto ids = [&](const char *key) {
+    return json.has(key) ? readIds(json.at(key), vocabulary) : std::vector<int32_t>();
+  };
+  if (json.has("repetition_penalty"))
+    decoding.repetitionPenalty = readPenalty(json.at("repetition_penalty"));
+  if (json.has("no_repeat_ngram_size"))
+    decoding.noRepeatNgramSize = json.at("no_repeat_ngram_size").integer(0, largest);
+  decoding.suppressed = ids("suppress_tokens");
+  decoding.beginSuppressed = ids("begin_suppress_tokens");
+  if (json.has("bad_words_ids"))
+    for (const JsonReader &word : json.at("bad_words_ids").elements())
+      if (decoding.badWords.emplace_back(readIds(word, vocabulary)).empty())
+        word.reject("is empty");
+  decoding.forcedFirst = id("forced_bos_token_id");
+  decoding.forcedLast = id("forced_eos_token_id");
+  if (json.has("renormalize_logits"))
+    decoding.renormalizes = json.at("renormalize_logits").boolean();
+}
+
+DecodingInfo readDecoding(const JsonReader &json, int32_t vocabulary) {
   DecodingInfo decoding;
   decoding.beam = json.at("beam").integer(1, 1024);
   decoding.lengthPenalty = static_cast<float>(json.at("length_penalty").number());
   decoding.maxLength = json.at("max_length").integer(1, largest);
   decoding.minLength = json.at("min_length").integer(0, decoding.maxLength);
   decoding.stopping = readStopping(json.at("early_stopping"));
+  readTokenRules(json, vocabulary, decoding);
   return decoding;
 }
 
@@ -112,7 +152,7 @@ DecoderInfo readDecoder(const JsonReader &json) {
   decoder.tokens = readTokens(json.at("tokens"), decoder);
   decoder.sourceTokenizer = readTokenizer(json.at("tokenizer").at("source"));
   decoder.targetTokenizer = readTokenizer(json.at("tokenizer").at("target"));
-  decoder.decoding = readDecoding(json.at("decoding"));
+  decoder.decoding = readDecoding(json.at("decoding"), decoder.targetVocabulary);
   return decoder;
 }
 
@@ -138,13 +178,6 @@ WeightsInfo readWeights(const JsonReader &json) {
   if (end != weights.bytes)
     json.reject("the tensors end at ", end, ", but bytes is ", weights.bytes);
   return weights;
-}
-
-std::vector<int32_t> readIds(const JsonReader &json, int32_t vocabulary) {
-  std::vector<int32_t> ids;
-  for (const JsonReader &id : json.elements())
-    ids.push_back(id.integer(0, vocabulary - 1));
-  return ids;
 }
 
 GoldenInfo readGolden(const JsonReader &json, const DecoderInfo &decoder) {

@@ -49,6 +49,12 @@ struct DecodingInfo {
   int32_t beam = 1, maxLength = 1, minLength = 0;
   float lengthPenalty = 1;
   attnrt_stopping stopping = ATTNRT_STOP_EARLY;
+  float repetitionPenalty = 1;
+  int32_t noRepeatNgramSize = 0;
+  std::vector<int32_t> suppressed, beginSuppressed;
+  std::vector<std::vector<int32_t>> badWords;
+  std::optional<int32_t> forcedFirst, forcedLast;
+  bool renormalizes = false;
 };
 
 struct VariantInfo {

@@ -54,7 +54,7 @@ Model::Model(const std::string &folder, const attnrt_descriptor *given, const at
   chooseVariant(options.variant);
   if (options.verify_weights)
     weightFile.verify();
-  loadTokenizers(folder);
+  loadDecoder(folder);
 }
 
 void Model::checkDescriptor() const {
@@ -95,13 +95,15 @@ void Model::chooseVariant(const char *wanted) {
   fail(ATTNRT_UNSUPPORTED, "this machine cannot run the bundle: ", reasons);
 }
 
-void Model::loadTokenizers(const std::string &folder) {
+void Model::loadDecoder(const std::string &folder) {
   if (!info.decoder)
     return;
   const DecoderInfo &decoder = *info.decoder;
   source = makeTokenizer(decoder.sourceTokenizer, folder,
                          {decoder.sourceVocabulary, decoder.tokens.sourceUnknown});
   target = makeTokenizer(decoder.targetTokenizer, folder, {decoder.targetVocabulary, decoder.tokens.unknown});
+  for (const std::vector<int32_t> &word : decoder.decoding.badWords)
+    badWordViews.push_back({word.size(), word.data()});
 }
 
 int64_t Model::arenaBytes(int entry, const std::vector<int64_t> &sizes) const {

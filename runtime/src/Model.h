@@ -47,11 +47,13 @@ public:
   /// What an encoder-decoder has; a failure for other bundles.
   const DecoderInfo &decoder() const;
   const Tokenizer &tokenizer(attnrt_side side) const;
+  /// The decoder's default `bad_words_ids`, as the C interface has them.
+  const std::vector<attnrt_ids> &badWords() const { return badWordViews; }
 
 private:
   void checkDescriptor() const;
   void chooseVariant(const char *wanted);
-  void loadTokenizers(const std::string &folder);
+  void loadDecoder(const std::string &folder);
 
   std::string text;
   Manifest info;
@@ -60,6 +62,7 @@ private:
   WeightFile weightFile;
   size_t chosen = 0;
   std::unique_ptr<Tokenizer> source, target;
+  std::vector<attnrt_ids> badWordViews;
 };
 
 } // namespace attnrt

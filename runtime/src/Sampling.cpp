@@ -18,8 +18,45 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-bool isMoreProbable(const Candidate &a, const Candidate &b) {
-  return a.logProbability != b.logProbability ? a.logProbability > b.logProbability : a.id < b.id;
+/// A token and its share of the probability; shares need not sum to one.
+struct Share {
+  Candidate candidate;
+  double weight;
+};
+
+bool isLarger(const Share &a, const Share &b) {
+  return a.weight != b.weight ? a.weight > b.weight : a.candidate.id < b.candidate.id;
+}
+
+double sumOf(const std::vector<Share> &shares) {
+  double sum = 0;
+  for (const Share &share : shares)
+    sum += share.weight;
+  return sum;
+}
+
+/// Keeps the fewest of the first shares that together have the part `p` of the sum, at least one.
+void keepFirst(std::vector<Share> &shares, double p) {
+  const double enough = p * sumOf(shares);
+  double kept = 0;
+  size_t count = 0;
+  while (count < shares.size() && (count == 0 || kept < enough))
+    kept += shares[count++].weight;
+  shares.resize(count);
+}
+
+/// Locally typical sampling (Meister et al., 2023): first those whose surprise is closest to the expected one.
+void keepTypical(std::vector<Share> &shares, double p) {
+  const double sum = sumOf(shares);
+  const auto surprise = [&](const Share &share) { return -std::log(share.weight / sum); };
+  double entropy = 0;
+  for (const Share &share : shares)
+    entropy += share.weight > 0 ? share.weight / sum * surprise(share) : 0;
+  std::sort(shares.begin(), shares.end(), [&](const Share &a, const Share &b) {
+    const double x = std::fabs(surprise(a) - entropy), y = std::fabs(surprise(b) - entropy);
+    return x != y ? x < y : a.candidate.id < b.candidate.id;
+  });
+  keepFirst(shares, p);
 }
 
 } // namespace
@@ -29,39 +66,35 @@ double uniformNumber(uint64_t seed, uint64_t sentence, uint64_t sample, uint64_t
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-SampleSearch::SampleSearch(const SearchRules &rules, const SamplingRules &sampling, uint64_t sentence)
-    : Search(rules), sampling(sampling), sentence(sentence), outcomes(rules.nBest, -1) {}
-
-Candidate SampleSearch::draw(std::vector<Candidate> candidates, double number) const {
-  if (sampling.topK > 0 && candidates.size() > static_cast<size_t>(sampling.topK)) {
-    std::nth_element(candidates.begin(), candidates.begin() + sampling.topK, candidates.end(),
-                     isMoreProbable);
-    candidates.resize(sampling.topK);
-  }
-  if (sampling.topP < 1)
-    std::sort(candidates.begin(), candidates.end(), isMoreProbable);
-  std::vector<double> weights;
-  const double best = std::min_element(candidates.begin(), candidates.end(), isMoreProbable)->logProbability;
+Candidate drawToken(const SamplingRules &sampling, const std::vector<Candidate> &candidates, double number) {
+  float best = candidates[0].score;
   for (const Candidate &candidate : candidates)
-    weights.push_back(std::exp((candidate.logProbability - best) / sampling.temperature));
-  double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-  if (sampling.topP < 1) {
-    // The fewest tokens that together have the probability topP.
-    double kept = 0;
-    size_t count = 0;
-    while (count < weights.size() && (count == 0 || kept < sampling.topP * sum))
-      kept += weights[count++];
-    weights.resize(count);
-    sum = kept;
+    best = std::max(best, candidate.score);
+  std::vector<Share> shares;
+  for (const Candidate &candidate : candidates)
+    shares.push_back({candidate, std::exp((candidate.score - best) / sampling.temperature)});
+  if (sampling.topK > 0 && shares.size() > static_cast<size_t>(sampling.topK)) {
+    std::nth_element(shares.begin(), shares.begin() + sampling.topK, shares.end(), isLarger);
+    shares.resize(sampling.topK);
   }
-  double rest = number * sum;
+  if (sampling.topP < 1) {
+    std::sort(shares.begin(), shares.end(), isLarger);
+    keepFirst(shares, sampling.topP);
+  }
+  std::erase_if(shares, [&](const Share &share) { return share.weight < sampling.minP; }); // the best is 1
+  if (sampling.typicalP < 1)
+    keepTypical(shares, sampling.typicalP);
+  double rest = number * sumOf(shares);
   size_t chosen = 0;
-  while (chosen + 1 < weights.size() && rest >= weights[chosen])
-    rest -= weights[chosen++];
-  return candidates[chosen];
+  while (chosen + 1 < shares.size() && rest >= shares[chosen].weight)
+    rest -= shares[chosen++].weight;
+  return shares[chosen].candidate;
 }
 
-std::vector<Move> SampleSearch::advance(std::span<const std::vector<Candidate>> candidates) {
+SampleSearch::SampleSearch(const SearchRules &rules, const SamplingRules &sampling, uint64_t sentence)
+    : TreeSearch(rules), sampling(sampling), sentence(sentence), outcomes(rules.nBest, -1) {}
+
+std::vector<Move> SampleSearch::advance(CandidateLists candidates) {
   const int position = length();
   std::vector<int> parents(live.size());
   std::iota(parents.begin(), parents.end(), 0);
@@ -75,16 +108,13 @@ std::vector<Move> SampleSearch::advance(std::span<const std::vector<Candidate>> 
   std::vector<int> next, nextSamples;
   for (size_t i = 0; i < parents.size(); ++i) {
     const int parent = live[parents[i]];
-    std::vector<Candidate> allowed;
-    for (const Candidate &candidate : candidates[parents[i]])
-      if (rules.isAllowed(candidate.id, position) && std::isfinite(candidate.logProbability))
-        allowed.push_back(candidate);
+    const std::vector<Candidate> &allowed = candidates[parents[i]];
     if (allowed.empty()) {
       outcomes[samples[i]] = parent;
       continue;
     }
-    const Candidate token =
-        draw(std::move(allowed), uniformNumber(sampling.seed, sentence, samples[i], position));
+    const double number = uniformNumber(sampling.seed, sentence, samples[i], position);
+    const Candidate token = drawToken(sampling, allowed, number);
     const int node = tree.add(parent, token);
     if (token.id != rules.end)
       settledTokens.push_back({samples[i], token.id});
@@ -101,7 +131,7 @@ std::vector<Move> SampleSearch::advance(std::span<const std::vector<Candidate>> 
   return moves;
 }
 
-std::vector<Hypothesis> SampleSearch::results() const {
+std::vector<Hypothesis> SampleSearch::results(size_t) const {
   if (!finished.empty()) // the prefix alone reached the maximum length
     return std::vector<Hypothesis>(rules.nBest, tree.extract(finished[0], rules));
   std::vector<Hypothesis> all;

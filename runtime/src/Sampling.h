@@ -11,7 +11,9 @@ namespace attnrt {
 struct SamplingRules {
   float temperature = 1;
   int topK = 0;   // 0: all
-  float topP = 1; // 1: all
+  float topP = 1;     // 1: all
+  float minP = 0;     // 0: all
+  float typicalP = 1; // 1: all
   uint64_t seed = 0;
 };
 
@@ -19,19 +21,20 @@ struct SamplingRules {
 /// order.
 double uniformNumber(uint64_t seed, uint64_t sentence, uint64_t sample, uint64_t position);
 
+/// The token that `number`, from [0, 1), chooses among `candidates`, of which there is at least one.
+Candidate drawToken(const SamplingRules &sampling, const std::vector<Candidate> &candidates, double number);
+
 /// nBest samples of one sentence, drawn independently of each other.
-class SampleSearch final : public Search {
+class SampleSearch final : public TreeSearch {
 public:
   SampleSearch(const SearchRules &rules, const SamplingRules &sampling, uint64_t sentence);
 
-  /// `candidates[r]` are the whole vocabulary in the order of ids.
-  std::vector<Move> advance(std::span<const std::vector<Candidate>> candidates) override;
+  /// `candidates[r]` are all tokens that are allowed.
+  std::vector<Move> advance(CandidateLists candidates) override;
 
-  std::vector<Hypothesis> results() const override;
+  std::vector<Hypothesis> results(size_t count) const override;
 
 private:
-  Candidate draw(std::vector<Candidate> candidates, double number) const;
-
   const SamplingRules &sampling;
   uint64_t sentence;
   std::vector<int> samples;  // of each live hypothesis; empty before the first draw, when all share one

@@ -1,37 +1,23 @@
 //===- Search.cpp - hypotheses and beam search -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// The beam rule is the one of CTranslate2 and, for the later stops, of Hugging Face Transformers: of the best
-// 2 x beam continuations, those among the first `beam` that end are finished, the best `beam` that do not end
-// go on.
+// The beam rule is the one of CTranslate2 and Hugging Face Transformers: of the best 2 x beam continuations,
+// those among the first `beam` that end are finished, the best `beam` that do not end go on.
 
 #include "Search.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace attnrt {
-
-bool SearchRules::isAllowed(int32_t token, int length) const {
-  if (token == end && length < minLength)
-    return false;
-  return !std::binary_search(suppressed.begin(), suppressed.end(), token);
-}
-
-int SearchRules::candidatesWanted() const {
-  const int kept = beam == 1 && stopping == ATTNRT_STOP_EARLY ? 1 : 2 * beam;
-  return kept + static_cast<int>(suppressed.size()) + (minLength > 0 ? 1 : 0);
-}
 
 float normalisedScore(double total, int length, float penalty) {
   return static_cast<float>(total / std::pow(static_cast<double>(std::max(length, 1)), penalty));
 }
 
 int HypothesisTree::add(int parent, Candidate candidate) {
-  const int length = parent < 0 ? 1 : nodes[parent].length + 1;
-  nodes.push_back(
-      {parent, candidate.id, candidate.logProbability, total(parent) + candidate.logProbability, length});
+  nodes.push_back({parent, candidate.id, candidate.logProbability, total(parent) + candidate.score,
+                   length(parent) + 1});
   return static_cast<int>(nodes.size()) - 1;
 }
 
@@ -39,24 +25,33 @@ float HypothesisTree::score(int node, const SearchRules &rules) const {
   return node < 0 ? 0 : normalisedScore(nodes[node].total, nodes[node].length, rules.lengthPenalty);
 }
 
+std::vector<int32_t> HypothesisTree::ids(int node) const {
+  std::vector<int32_t> ids(length(node));
+  for (size_t i = ids.size(); i-- > 0; node = nodes[node].parent)
+    ids[i] = nodes[node].id;
+  return ids;
+}
+
 Hypothesis HypothesisTree::extract(int node, const SearchRules &rules) const {
   Hypothesis hypothesis;
-  if (node < 0)
-    return hypothesis;
-  const Node &last = nodes[node];
-  hypothesis.total = last.total;
+  hypothesis.ids = ids(node);
   hypothesis.score = score(node, rules);
-  hypothesis.ended = last.id == rules.end;
-  for (int at = node; at >= 0; at = nodes[at].parent) {
-    hypothesis.ids.push_back(nodes[at].id);
-    hypothesis.logProbabilities.push_back(nodes[at].logProbability);
-  }
-  std::reverse(hypothesis.ids.begin(), hypothesis.ids.end());
-  std::reverse(hypothesis.logProbabilities.begin(), hypothesis.logProbabilities.end());
+  hypothesis.ended = node >= 0 && nodes[node].id == rules.end;
+  hypothesis.logProbabilities.resize(hypothesis.ids.size());
+  for (size_t i = hypothesis.ids.size(); i-- > 0; node = nodes[node].parent)
+    hypothesis.logProbabilities[i] = nodes[node].logProbability;
+  for (const float value : hypothesis.logProbabilities)
+    hypothesis.total += value;
   return hypothesis;
 }
 
-std::vector<Move> Search::force(Candidate token) {
+std::vector<int32_t> TreeSearch::history(int row) const {
+  std::vector<int32_t> history = tree.ids(live[row]);
+  history.insert(history.begin(), rules.start);
+  return history;
+}
+
+std::vector<Move> TreeSearch::force(Candidate token) {
   live.assign(1, tree.add(live[0], token));
   settledTokens.assign(1, {0, token.id});
   if (length() < rules.maxLength)
@@ -66,13 +61,13 @@ std::vector<Move> Search::force(Candidate token) {
   return {};
 }
 
-std::vector<Hypothesis> Search::results() const {
+std::vector<Hypothesis> TreeSearch::results(size_t count) const {
   std::vector<std::pair<float, size_t>> order; // of equal scores the one that finished first
   for (size_t i = 0; i < finished.size(); ++i)
     order.emplace_back(-tree.score(finished[i], rules), i);
   std::sort(order.begin(), order.end());
   std::vector<Hypothesis> best;
-  for (size_t i = 0; i < order.size() && i < static_cast<size_t>(rules.nBest); ++i)
+  for (size_t i = 0; i < std::min(order.size(), count); ++i)
     best.push_back(tree.extract(finished[order[i].second], rules));
   return best;
 }
@@ -94,15 +89,12 @@ bool isBetter(const Continuation &a, const Continuation &b) {
 
 } // namespace
 
-std::vector<Move> BeamSearch::advance(std::span<const std::vector<Candidate>> candidates) {
+std::vector<Move> BeamSearch::advance(CandidateLists candidates) {
   const int position = length();
   std::vector<Continuation> best;
   for (int row = 0; row < liveCount(); ++row)
     for (const Candidate &candidate : candidates[row])
-      // Impossible tokens (minus infinity, and what is no number) are no candidates.
-      if (rules.isAllowed(candidate.id, position) &&
-          candidate.logProbability > -std::numeric_limits<float>::infinity())
-        best.push_back({row, candidate, tree.total(live[row]) + candidate.logProbability});
+      best.push_back({row, candidate, tree.total(live[row]) + candidate.score});
   const size_t kept = std::min<size_t>(best.size(), 2 * static_cast<size_t>(rules.beam));
   std::partial_sort(best.begin(), best.begin() + kept, best.end(), isBetter);
   best.resize(kept);
@@ -138,21 +130,22 @@ std::vector<Move> BeamSearch::advance(std::span<const std::vector<Candidate>> ca
 bool BeamSearch::mustStop(bool isLastStep) const {
   if (isLastStep || live.empty())
     return true;
-  const size_t beam = rules.beam;
-  if (rules.lengthPenalty == 0 && bestHasEnded && finished.size() >= static_cast<size_t>(rules.nBest))
+  // Totals only fall, so without a length penalty nothing beats a hypothesis that ended as the best of all.
+  if (rules.lengthPenalty == 0 && bestHasEnded && rules.nBest == 1)
     return true;
-  if (finished.size() < beam)
+  const size_t enough = rules.patience;
+  if (finished.size() < enough)
     return false;
   if (rules.stopping == ATTNRT_STOP_EARLY)
     return true;
-  // The worst of the `beam` best finished ones against the best that a running one can still reach.
+  // The worst of the best finished ones against the best that a running one can still reach.
   std::vector<float> scores;
   for (const int node : finished)
     scores.push_back(tree.score(node, rules));
-  std::nth_element(scores.begin(), scores.begin() + (beam - 1), scores.end(), std::greater<>());
+  std::nth_element(scores.begin(), scores.begin() + (enough - 1), scores.end(), std::greater<>());
   const bool countsOnLength = rules.stopping == ATTNRT_STOP_NEVER_EARLY && rules.lengthPenalty > 0;
   const int attainableLength = countsOnLength ? rules.maxLength : length();
-  return scores[beam - 1] >= normalisedScore(tree.total(live[0]), attainableLength, rules.lengthPenalty);
+  return scores[enough - 1] >= normalisedScore(tree.total(live[0]), attainableLength, rules.lengthPenalty);
 }
 
 } // namespace attnrt

@@ -1,12 +1,13 @@
 //===- Search.h - the search for one sentence's best outputs -----------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides, step by step, which hypotheses of a sentence go on. Knows nothing of models: it is told each live
-// hypothesis' most probable next tokens and answers which tokens come next.
+// Decides, step by step, which hypotheses of a sentence go on. Knows nothing of models: it is told which
+// tokens each live hypothesis may take next, and answers which it takes.
 
 #ifndef ATTNRT_SRC_SEARCH_H
 #define ATTNRT_SRC_SEARCH_H
 
+#include "TokenRules.h"
 #include "attnrt/attnrt.h"
 
 #include <cstdint>
@@ -18,9 +19,9 @@ namespace attnrt {
 /// A finished output.
 struct Hypothesis {
   std::vector<int32_t> ids;            // the end token included where `ended`
-  std::vector<float> logProbabilities; // of each id
-  double total = 0;
-  float score = 0;
+  std::vector<float> logProbabilities; // of each id: the model's own
+  double total = 0;                    // their sum
+  float score = 0;                     // what the search ranks by
   bool ended = false;
 };
 
@@ -28,21 +29,14 @@ struct Hypothesis {
 struct SearchRules {
   int beam = 1;
   int nBest = 1;
+  int patience = 1; // how many finished hypotheses end the search
   float lengthPenalty = 1;
   attnrt_stopping stopping = ATTNRT_STOP_EARLY;
-  int minLength = 0, maxLength = 1;
-  int32_t end = 0;
-  std::vector<int32_t> suppressed; // sorted
+  int maxLength = 1;
+  int32_t start = 0, end = 0;
 
-  /// May `token` be chosen as number `length` (from 0)?
-  bool isAllowed(int32_t token, int length) const;
-  /// How many candidates beam search needs of each hypothesis.
-  int candidatesWanted() const;
-};
-
-struct Candidate {
-  int32_t id;
-  float logProbability;
+  /// How many candidates the search needs of each hypothesis.
+  int candidatesWanted() const { return beam == 1 ? 1 : 2 * beam; }
 };
 
 /// A hypothesis of the next step: `parent` is its place among those of this step.
@@ -64,14 +58,16 @@ public:
     int parent; // -1: the first token
     int32_t id;
     float logProbability;
-    double total;
+    double total; // of the scores
     int length;
   };
 
   int add(int parent, Candidate candidate);
   const Node &operator[](int node) const { return nodes[node]; }
   double total(int node) const { return node < 0 ? 0 : nodes[node].total; }
+  int length(int node) const { return node < 0 ? 0 : nodes[node].length; }
   float score(int node, const SearchRules &rules) const;
+  std::vector<int32_t> ids(int node) const;
   Hypothesis extract(int node, const SearchRules &rules) const;
 
 private:
@@ -81,42 +77,59 @@ private:
 /// total / length ^ penalty.
 float normalisedScore(double total, int length, float penalty);
 
+using CandidateLists = std::span<const std::vector<Candidate>>;
+
 /// One sentence of a request.
 class Search {
 public:
-  explicit Search(const SearchRules &rules) : rules(rules) {}
   virtual ~Search() = default;
 
-  bool isDone() const { return live.empty(); }
-  int liveCount() const { return static_cast<int>(live.size()); }
+  bool isDone() const { return liveCount() == 0; }
+  virtual int liveCount() const = 0;
 
-  /// Puts a given token behind the only live hypothesis (a prefix).
-  std::vector<Move> force(Candidate token);
+  /// The start token and the output so far of live hypothesis `row`.
+  virtual std::vector<int32_t> history(int row) const = 0;
 
-  /// `candidates[r]`: those of live hypothesis r, best first. Returns the hypotheses of the next step.
-  virtual std::vector<Move> advance(std::span<const std::vector<Candidate>> candidates) = 0;
+  /// Puts a given token behind the only live hypothesis. Returns the hypotheses of the next step.
+  virtual std::vector<Move> force(Candidate token) = 0;
+
+  /// `candidates[r]`: those of live hypothesis r. Returns the hypotheses of the next step.
+  virtual std::vector<Move> advance(CandidateLists candidates) = 0;
+
+  /// Best first, at most `count`; samples in the order of their numbers.
+  virtual std::vector<Hypothesis> results(size_t count) const = 0;
 
   /// What the last force() or advance() settled, the end token left out: for greedy search and sampling.
   const std::vector<SettledToken> &settled() const { return settledTokens; }
 
-  /// Best first, at most nBest; samples in the order of their numbers.
-  virtual std::vector<Hypothesis> results() const;
+protected:
+  std::vector<SettledToken> settledTokens;
+};
+
+/// A search whose hypotheses form one tree.
+class TreeSearch : public Search {
+public:
+  explicit TreeSearch(const SearchRules &rules) : rules(rules) {}
+
+  int liveCount() const override { return static_cast<int>(live.size()); }
+  std::vector<int32_t> history(int row) const override;
+  std::vector<Move> force(Candidate token) override;
+  std::vector<Hypothesis> results(size_t count) const override;
 
 protected:
-  int length() const { return live.empty() || live[0] < 0 ? 0 : tree[live[0]].length; }
+  int length() const { return live.empty() ? 0 : tree.length(live[0]); }
 
   const SearchRules &rules;
   HypothesisTree tree;
   std::vector<int> live{-1}; // nodes; all have the same length
   std::vector<int> finished; // nodes
-  std::vector<SettledToken> settledTokens;
 };
 
 /// Beam search; with a beam of 1, greedy search.
-class BeamSearch final : public Search {
+class BeamSearch final : public TreeSearch {
 public:
-  using Search::Search;
-  std::vector<Move> advance(std::span<const std::vector<Candidate>> candidates) override;
+  using TreeSearch::TreeSearch;
+  std::vector<Move> advance(CandidateLists candidates) override;
 
 private:
   bool mustStop(bool isLastStep) const;

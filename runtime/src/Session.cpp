@@ -173,11 +173,10 @@ void Session::step(int count) {
   call("step", ATTNRT_USE_DECODE, std::move(tensors));
 }
 
-const float *Session::probabilities() {
+void Session::probabilities() {
   std::vector<void *> tensors = stepArguments();
   tensors.push_back(results.data());
   call("probabilities", ATTNRT_USE_SAMPLE, std::move(tensors));
-  return results.as<float>();
 }
 
 int Session::placeTargets(std::span<const attnrt_ids> targets) {

@@ -46,11 +46,13 @@ public:
 
   /// Computes the best `count` tokens of each row (row x count, best first).
   void step(int count);
-  const float *scores() const { return results.as<float>(); }
   const int32_t *candidates() const { return candidateIds.data(); }
 
   /// Computes the log-probabilities of each row's next token (row x vocabulary).
-  const float *probabilities();
+  void probabilities();
+
+  /// The log-probabilities that step() or probabilities() computed last.
+  const float *scores() const { return results.as<float>(); }
 
   /// The log-probabilities of each target's tokens, then of the end token: one list per sentence of the
   /// request.

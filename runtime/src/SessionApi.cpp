@@ -16,7 +16,9 @@ attnrt_session_options defaultSessionOptions(const Model &model) {
   options.beam = decoding.beam;
   options.source = static_cast<int32_t>(std::min<int64_t>(512, model.decoder().sourceLimit.value_or(512)));
   options.target = decoding.max_length;
-  options.suppressed = 16;
+  options.suppressed =
+      std::max(16, static_cast<int32_t>(decoding.suppressed_count + decoding.begin_suppress_count +
+                                        decoding.bad_words_count));
   options.uses = ATTNRT_USE_ALL;
   options.threads = 1;
   return options;

@@ -1,34 +1,11 @@
 //===- BeamSearchTest.cpp - search against the oracle -------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 
-#include "Oracle.h"
-#include "ToyFixture.h"
+#include "OracleFixture.h"
 
 namespace {
 
-class BeamSearch : public toy::Fixture {
-protected:
-  /// The n-best lists of all test sources, decoded together, must be the oracle's.
-  void expectOracle(const attnrt_decode_options &options) {
-    const auto lists = session(8, options.beam, 12).decode(toy::testSources(), options);
-    for (size_t s = 0; s < lists.size(); ++s) {
-      const auto wanted = toy::oracleBeam(toy::testSources()[s], options);
-      ASSERT_EQ(wanted.size(), lists[s].size()) << "source " << s;
-      for (size_t rank = 0; rank < wanted.size(); ++rank)
-        expectEqual(wanted[rank], lists[s][rank], options.length_penalty);
-    }
-  }
-
-  static void expectEqual(const toy::OracleHypothesis &wanted, const attnrt::api::Hypothesis &got,
-                          float penalty) {
-    toy::Ids ids = got.ids;
-    if (got.ended)
-      ids.push_back(toy::end);
-    EXPECT_EQ(wanted.ids, ids);
-    EXPECT_NEAR(wanted.score(penalty), got.score, 1e-5); // both sum in double and round to float once
-    EXPECT_NEAR(wanted.total, got.total, 1e-5);
-  }
-};
+using BeamSearch = toy::OracleFixture;
 
 TEST_F(BeamSearch, GreedyTakesTheBestTokenOfEachStep) { expectOracle(model.decodeOptions()); }
 

@@ -9,6 +9,7 @@
 namespace toy {
 namespace {
 
+/// Log-probabilities after the output `ids`.
 std::vector<float> nextOf(const Ids &source, const Ids &ids) {
   Ids history{start};
   history.insert(history.end(), ids.begin(), ids.end());
@@ -19,20 +20,77 @@ bool isBetterTotal(const OracleHypothesis &a, const OracleHypothesis &b) {
   return a.total != b.total ? a.total > b.total : a.ids < b.ids;
 }
 
+bool endsWith(const Ids &ids, const Ids &ending) {
+  return ids.size() >= ending.size() && std::equal(ending.begin(), ending.end(), ids.end() - ending.size());
+}
+
+bool contains(const Ids &ids, const Ids &part) {
+  return std::search(ids.begin(), ids.end(), part.begin(), part.end()) != ids.end();
+}
+
+bool hasId(size_t count, const int32_t *ids, int32_t id) { return std::count(ids, ids + count, id) > 0; }
+
+/// May `token` follow `history`, which begins with the start token? `given` tokens of it were forced.
+bool isAllowed(const Ids &history, size_t given, int32_t token, const attnrt_decode_options &options) {
+  const size_t position = history.size() - 1;
+  if (token == end && position < static_cast<size_t>(options.min_length))
+    return false;
+  if (hasId(options.suppressed_count, options.suppressed, token))
+    return false;
+  if (position == given && hasId(options.begin_suppress_count, options.begin_suppress_tokens, token))
+    return false;
+  Ids longer = history;
+  longer.push_back(token);
+  const size_t size = options.no_repeat_ngram_size;
+  if (size > 0 && history.size() >= size && contains(history, Ids(longer.end() - size, longer.end())))
+    return false;
+  for (size_t i = 0; i < options.bad_words_count; ++i) {
+    const Ids word(options.bad_words_ids[i].ids, options.bad_words_ids[i].ids + options.bad_words_ids[i].count);
+    if (word != Ids{end} && word.size() <= history.size() && endsWith(longer, word))
+      return false;
+  }
+  return options.shortlist_count == 0 || token == end ||
+         hasId(options.shortlists[0].count, options.shortlists[0].ids, token);
+}
+
+/// What each next token counts; minus infinity where it is not allowed.
+std::vector<double> scoresOf(const Ids &source, const Ids &ids, const attnrt_decode_options &options) {
+  Ids history{start};
+  history.insert(history.end(), ids.begin(), ids.end());
+  const size_t given = options.forced_bos_token_id >= 0 ? 1 : 0;
+  const std::vector<float> next = nextLogProbabilities(source, history);
+  std::vector<double> scores(next.begin(), next.end());
+  double sum = 0;
+  for (int32_t v = 0; v < targetVocabulary; ++v) {
+    if (std::count(history.begin(), history.end(), v)) // all of them negative
+      scores[v] *= static_cast<double>(options.repetition_penalty);
+    if (!isAllowed(history, given, v, options))
+      scores[v] = -INFINITY;
+    sum += std::exp(scores[v]);
+  }
+  const int32_t forced = ids.size() < given                                        ? options.forced_bos_token_id
+                         : static_cast<int>(ids.size()) + 1 == options.max_length ? options.forced_eos_token_id
+                                                                                  : -1;
+  for (int32_t v = 0; v < targetVocabulary; ++v) {
+    scores[v] -= options.renormalize_logits ? std::log(sum) : 0;
+    if (forced >= 0)
+      scores[v] = v == forced ? 0 : -INFINITY;
+  }
+  return scores;
+}
+
 /// All continuations that the options allow, best first.
 std::vector<OracleHypothesis> continuations(const Ids &source, const std::vector<OracleHypothesis> &live,
                                             const attnrt_decode_options &options) {
   std::vector<OracleHypothesis> all;
-  const Ids suppressed(options.suppressed, options.suppressed + options.suppressed_count);
   for (const OracleHypothesis &hypothesis : live) {
-    const std::vector<float> next = nextOf(source, hypothesis.ids);
+    const std::vector<double> scores = scoresOf(source, hypothesis.ids, options);
     for (int32_t v = 0; v < targetVocabulary; ++v) {
-      const bool isTooEarly = v == end && static_cast<int>(hypothesis.ids.size()) < options.min_length;
-      if (isTooEarly || std::count(suppressed.begin(), suppressed.end(), v))
+      if (scores[v] == -INFINITY)
         continue;
       OracleHypothesis longer = hypothesis;
       longer.ids.push_back(v);
-      longer.total += next[v];
+      longer.total += scores[v];
       all.push_back(longer);
     }
   }
@@ -41,13 +99,11 @@ std::vector<OracleHypothesis> continuations(const Ids &source, const std::vector
 }
 
 bool isDone(const std::vector<OracleHypothesis> &finished, const std::vector<OracleHypothesis> &live,
-            bool bestEnded, const attnrt_decode_options &options) {
-  const size_t beam = options.beam;
-  if (options.length_penalty == 0 && bestEnded && finished.size() >= static_cast<size_t>(options.n_best))
-    return true;
-  if (finished.size() < beam || live.empty())
+            const attnrt_decode_options &options) {
+  const size_t enough = options.beam == 1 ? 1 : std::max(1l, std::lround(options.beam * options.patience));
+  if (finished.size() < enough || live.empty())
     return live.empty();
-  if (options.stopping == ATTNRT_STOP_EARLY)
+  if (options.stopping == ATTNRT_STOP_EARLY || options.beam == 1)
     return true;
   std::vector<double> scores;
   for (const OracleHypothesis &hypothesis : finished)
@@ -56,7 +112,7 @@ bool isDone(const std::vector<OracleHypothesis> &finished, const std::vector<Ora
   double length = static_cast<double>(live[0].ids.size());
   if (options.stopping == ATTNRT_STOP_NEVER_EARLY && options.length_penalty > 0)
     length = options.max_length;
-  return scores[beam - 1] >= live[0].total / std::pow(length, options.length_penalty);
+  return scores[enough - 1] >= live[0].total / std::pow(length, options.length_penalty);
 }
 
 } // namespace
@@ -68,21 +124,21 @@ double OracleHypothesis::score(double penalty) const {
 std::vector<OracleHypothesis> oracleBeam(const Ids &source, const attnrt_decode_options &options) {
   const size_t beam = options.beam;
   std::vector<OracleHypothesis> live(1), finished;
-  bool bestEnded = false;
   for (int length = 1; length <= options.max_length; ++length) {
     std::vector<OracleHypothesis> best = continuations(source, live, options);
     best.resize(std::min(best.size(), 2 * beam));
+    if (best.empty() && finished.empty())
+      finished = live; // nothing may follow
     live.clear();
     for (size_t rank = 0; rank < best.size(); ++rank) {
       const bool counts = rank < beam;
       if (counts && (best[rank].ended() || length == options.max_length)) {
         finished.push_back(best[rank]);
-        bestEnded |= rank == 0;
       } else if (!best[rank].ended() && live.size() < beam) {
         live.push_back(best[rank]);
       }
     }
-    if (isDone(finished, live, bestEnded, options))
+    if (isDone(finished, live, options))
       break;
   }
   std::sort(finished.begin(), finished.end(), [&](const auto &a, const auto &b) {

@@ -138,7 +138,7 @@ typedef struct attnrt_session attnrt_session;
 
 typedef enum attnrt_use {
   ATTNRT_USE_DECODE = 1, /* greedy and beam search */
-  ATTNRT_USE_SAMPLE = 2, /* sampling */
+  ATTNRT_USE_SAMPLE = 2, /* sampling, and the rules that look at every token (docs/decoding.md) */
   ATTNRT_USE_SCORE = 4,  /* attnrt_score(), and prefixes */
   ATTNRT_USE_ATTEND = 8, /* attnrt_attend() */
   ATTNRT_USE_ALL = 15
@@ -151,7 +151,7 @@ typedef struct attnrt_session_options {
   int32_t beam;       /* hypotheses, or samples, per sentence */
   int32_t source;     /* tokens of the longest source */
   int32_t target;     /* tokens of the longest target, the end token counted */
-  int32_t suppressed; /* tokens that a decode may forbid */
+  int32_t suppressed; /* tokens that a decode may forbid: suppressed, begin_suppress_tokens and bad_words_ids */
   uint32_t uses;      /* the attnrt_use flags: what is not used takes no memory */
   int32_t threads;    /* of the session's own pool, as in attnrt_pool_create(); ignored where `pool` is set */
   attnrt_pool *pool;  /* or null */
@@ -177,7 +177,7 @@ attnrt_status attnrt_cancel_create(attnrt_cancel **out);
 void attnrt_cancel_trigger(attnrt_cancel *cancel); /* any thread; stays triggered */
 void attnrt_cancel_destroy(attnrt_cancel *cancel);
 
-/* When a beam search ends: as soon as `beam` hypotheses have ended; when no running one can still beat the
+/* When a beam search (of 2 or more) ends: as soon as `beam` hypotheses have ended; when no running one can still beat the
  * worst of them at its present length; or at any length up to the maximum. */
 typedef enum attnrt_stopping {
   ATTNRT_STOP_EARLY = 0,
@@ -209,9 +209,37 @@ typedef struct attnrt_decode_options {
   attnrt_token_callback on_token;
   void *user;
   const attnrt_cancel *cancel; /* or null */
+
+  /* Rules for tokens, named as in Hugging Face's generation_config.json. Those marked * look at every token's
+   * probability and need ATTNRT_USE_SAMPLE. docs/decoding.md has the formulas. */
+  float repetition_penalty;     /* * 1: none; above 1, tokens that the output has become less probable */
+  int32_t no_repeat_ngram_size; /* * 0: none; no run of so many tokens comes twice */
+  size_t begin_suppress_count;
+  const int32_t *begin_suppress_tokens; /* never chosen as the first token that is not given */
+  size_t bad_words_count;
+  const attnrt_ids *bad_words_ids;     /* sequences that never occur */
+  int32_t forced_bos_token_id;         /* the first token, before the prefix; -1: none */
+  const int32_t *forced_bos_token_ids; /* instead of it, one per sentence (a language, say); or null */
+  int32_t forced_eos_token_id;         /* the token at the maximum length; -1: none */
+  size_t shortlist_count;              /* 0, 1 for all sentences, or one per sentence */
+  const attnrt_ids *shortlists; /* * the only tokens, besides the end token, that are chosen; empty: all */
+  int32_t renormalize_logits;   /* * 1: what rules leave over sums to one again */
+  float min_p;                  /* when sampling: tokens this much as probable as the best; 0: all */
+  float typical_p;              /* when sampling: the most typical tokens that have this probability; 1: all */
+
+  /* Rules for searches. Each needs a beam of 2 or more, but for alternatives and what looks at attention. */
+  float patience;          /* 1; the search is for round(patience * beam) finished hypotheses */
+  int32_t num_beam_groups; /* 1; groups of beam / num_beam_groups hypotheses that search side by side */
+  float diversity_penalty; /* what a token loses for each earlier group's hypothesis that takes it at this step */
+  int32_t return_alternatives; /* 1: the n_best most probable first tokens that are not given, each continued
+                                * by a search of its own; the session's beam must be n_best * beam or more */
+  float min_alternative_probability; /* first tokens less probable than this are left out */
+  float coverage_penalty; /* 0: none; how much finished hypotheses lose for source tokens that no target token
+                           * looked at; needs ATTNRT_USE_ATTEND */
+  int32_t return_attention; /* 1: attnrt_result_attention() can be asked; needs ATTNRT_USE_ATTEND */
 } attnrt_decode_options;
 
-/* Fills in the bundle's decoding defaults. */
+/* Fills in the bundle's decoding defaults. Pointers lead into the model. */
 void attnrt_decode_options_init(const attnrt_model *model, attnrt_decode_options *options);
 
 /* What a decode found. Immutable; any thread may read it; it outlives its session. */
@@ -221,12 +249,13 @@ typedef struct attnrt_hypothesis {
   attnrt_ids ids;                 /* without the start and the end token; inside the result */
   const float *log_probabilities; /* of each id, then of the end token where `ended`; inside the result */
   float total;                    /* their sum */
-  float score;                    /* total / length ^ length_penalty, the end token counted */
+  float score;                    /* what is ranked by; see attnrt_decode() */
   int32_t ended;                  /* 0: cut off at the maximum length */
 } attnrt_hypothesis;
 
-/* Decodes `count` sources. Log-probabilities are the model's own: what is suppressed or not sampled does not
- * make the rest more probable. With `on_token`, greedy search and sampling report each token when it is
+/* Decodes `count` sources. Log-probabilities are the model's own, whatever the rules made of them; those of
+ * forced tokens are 0. A hypothesis' score is sum / length ^ length_penalty, the end token counted, where the
+ * sum is of the log-probabilities as the rules changed them (`total`, if none did), plus the coverage penalty. With `on_token`, greedy search and sampling report each token when it is
  * chosen, beam search reports its n-best lists when a sentence is done. `options` may be null. On success
  * `*out` is yours: free it with attnrt_result_destroy(). */
 attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_ids *sources,
@@ -236,6 +265,12 @@ attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_
 size_t attnrt_result_count(const attnrt_result *result, size_t sentence);
 attnrt_status attnrt_result_get(const attnrt_result *result, size_t sentence, size_t rank,
                                 attnrt_hypothesis *out);
+
+/* The cross-attention (last layer, mean of the heads) of a hypothesis, if `return_attention` was set: `*rows`
+ * rows, one for each of its ids and for the end token where `ended`, of `*columns` values, one for each source
+ * token. `*values` points into the result. */
+attnrt_status attnrt_result_attention(const attnrt_result *result, size_t sentence, size_t rank, size_t *rows,
+                                      size_t *columns, const float **values);
 void attnrt_result_destroy(attnrt_result *result);
 
 /* ---- Scoring and attention ----------------------------------------------------------------------- */

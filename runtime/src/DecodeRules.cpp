@@ -1,0 +1,210 @@
+//===- DecodeRules.cpp - a request's options, checked -------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "DecodeRules.h"
+#include "Failure.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace attnrt {
+namespace {
+
+template <typename... Parts> void require(bool holds, const Parts &...parts) {
+  check(holds, ATTNRT_INVALID_ARGUMENT, parts...);
+}
+
+/// A list of ids that the caller gives; `name` is the option's.
+std::vector<int32_t> readIds(attnrt_ids given, int32_t vocabulary, const char *name) {
+  require(given.count == 0 || given.ids, name, " is null");
+  for (size_t i = 0; i < given.count; ++i)
+    require(given.ids[i] >= 0 && given.ids[i] < vocabulary, name, " has the token ", given.ids[i],
+            ", but the vocabulary ends at ", vocabulary);
+  return {given.ids, given.ids + given.count};
+}
+
+std::vector<int32_t> readSet(attnrt_ids given, int32_t vocabulary, const char *name) {
+  std::vector<int32_t> ids = readIds(given, vocabulary, name);
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+void checkSearch(const attnrt_decode_options &options) {
+  require(options.beam >= 1 && options.beam <= 1024, "the beam must be from 1 to 1024");
+  require(options.n_best >= 1 && options.n_best <= 1024, "n_best must be from 1 to 1024");
+  require(std::isfinite(options.length_penalty), "the length penalty is not finite");
+  require(options.stopping >= ATTNRT_STOP_EARLY && options.stopping <= ATTNRT_STOP_NEVER_EARLY,
+          "unknown stopping rule");
+  require(options.max_length >= 1, "the maximum length must be 1 or more");
+  require(options.min_length >= 0 && options.min_length <= options.max_length,
+          "the minimum length must be from 0 to the maximum length");
+}
+
+SearchRules makeSearchRules(const TokensInfo &tokens, const attnrt_decode_options &options) {
+  checkSearch(options);
+  SearchRules rules;
+  rules.beam = options.sample ? 1 : options.beam;
+  rules.nBest = options.n_best;
+  rules.patience = rules.beam;
+  rules.lengthPenalty = options.length_penalty;
+  // A beam of 1 is greedy search, which ends when its hypothesis does.
+  rules.stopping = rules.beam == 1 ? ATTNRT_STOP_EARLY : static_cast<attnrt_stopping>(options.stopping);
+  rules.maxLength = options.max_length;
+  rules.start = tokens.start;
+  rules.end = tokens.end;
+  require(options.sample || rules.nBest <= rules.patience, "n_best is larger than the beam");
+  return rules;
+}
+
+SamplingRules makeSamplingRules(const attnrt_decode_options &options) {
+  if (!options.sample)
+    return {};
+  require(std::isfinite(options.temperature) && options.temperature > 0, "the temperature must be more than 0");
+  require(options.top_k >= 0, "top_k must be 0 or more");
+  require(options.top_p > 0 && options.top_p <= 1, "top_p must be more than 0 and at most 1");
+  require(options.min_p >= 0 && options.min_p <= 1, "min_p must be from 0 to 1");
+  require(options.typical_p > 0 && options.typical_p <= 1, "typical_p must be more than 0 and at most 1");
+  return {options.temperature, options.top_k, options.top_p, options.min_p, options.typical_p, options.seed};
+}
+
+TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_options &options) {
+  const int32_t vocabulary = decoder.targetVocabulary;
+  require(std::isfinite(options.repetition_penalty) && options.repetition_penalty > 0,
+          "the repetition penalty must be more than 0");
+  require(options.no_repeat_ngram_size >= 0, "no_repeat_ngram_size must be 0 or more");
+  require(options.bad_words_count == 0 || options.bad_words_ids, "bad_words_ids is null");
+  require(options.forced_eos_token_id >= -1 && options.forced_eos_token_id < vocabulary, "forced_eos_token_id is ",
+          options.forced_eos_token_id, ", but the vocabulary ends at ", vocabulary);
+  TokenRules rules;
+  rules.start = decoder.tokens.start;
+  rules.end = decoder.tokens.end;
+  rules.minLength = options.min_length;
+  rules.maxLength = options.max_length;
+  rules.repetitionPenalty = options.repetition_penalty;
+  rules.noRepeatNgramSize = options.no_repeat_ngram_size;
+  rules.suppressed = readSet({options.suppressed_count, options.suppressed}, vocabulary, "suppressed");
+  rules.beginSuppressed = readSet({options.begin_suppress_count, options.begin_suppress_tokens}, vocabulary,
+                                  "begin_suppress_tokens");
+  for (size_t i = 0; i < options.bad_words_count; ++i) {
+    std::vector<int32_t> word = readIds(options.bad_words_ids[i], vocabulary, "bad_words_ids");
+    require(!word.empty(), "bad_words_ids has an empty sequence");
+    if (word != std::vector<int32_t>{rules.end}) // as in Transformers: the end token alone is no bad word
+      rules.badWords.push_back(std::move(word));
+  }
+  if (options.forced_eos_token_id >= 0)
+    rules.forcedLast = options.forced_eos_token_id;
+  rules.renormalizes = options.renormalize_logits != 0;
+  return rules;
+}
+
+/// The tokens that the outputs of sentence `number` begin with: the forced first one, then the prefix.
+std::vector<Candidate> makeForced(size_t number, int32_t vocabulary, const attnrt_decode_options &options) {
+  std::vector<Candidate> forced;
+  const int32_t first = options.forced_bos_token_ids ? options.forced_bos_token_ids[number]
+                                                     : options.forced_bos_token_id;
+  require(first >= -1 && first < vocabulary, "the forced first token of sentence ", number, " is ", first,
+          ", but the vocabulary ends at ", vocabulary);
+  if (first >= 0)
+    forced.push_back({first, 0, 0});
+  if (options.prefixes)
+    for (const int32_t id : readIds(options.prefixes[number], vocabulary, "a prefix"))
+      forced.push_back({id, 0, 0});
+  check(forced.size() <= static_cast<size_t>(options.max_length), ATTNRT_OUT_OF_RANGE, "the outputs of sentence ",
+        number, " begin with ", forced.size(), " given tokens, the maximum length is ", options.max_length);
+  return forced;
+}
+
+std::vector<SentenceRules> makeSentenceRules(size_t count, const DecoderInfo &decoder,
+                                             const attnrt_decode_options &options) {
+  const size_t lists = options.shortlist_count;
+  require(lists == 0 || options.shortlists, "shortlists is null");
+  require(lists <= 1 || lists == count, "there are ", lists, " shortlists for ", count,
+          " sentences: give none, one for all, or one for each");
+  std::vector<SentenceRules> sentences(count);
+  for (size_t s = 0; s < count; ++s) {
+    sentences[s].forced = makeForced(s, decoder.targetVocabulary, options);
+    if (lists == 0)
+      continue;
+    std::vector<int32_t> &list = sentences[s].shortlist;
+    list = readSet(options.shortlists[lists == 1 ? 0 : s], decoder.targetVocabulary, "a shortlist");
+    const auto place = std::lower_bound(list.begin(), list.end(), decoder.tokens.end);
+    if (!list.empty() && (place == list.end() || *place != decoder.tokens.end))
+      list.insert(place, decoder.tokens.end);
+  }
+  return sentences;
+}
+
+void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room) {
+  require(!rules.needsAll || (room.uses & ATTNRT_USE_SAMPLE),
+          "sampling and rules that look at every token need a session with ATTNRT_USE_SAMPLE");
+  check(rules.hypotheses <= room.beam, ATTNRT_OUT_OF_RANGE, rules.hypotheses,
+        " hypotheses are more than the session's beam of ", room.beam);
+  check(rules.search.maxLength <= room.target, ATTNRT_OUT_OF_RANGE, "the maximum length of ",
+        rules.search.maxLength, " is more than the session's target length of ", room.target);
+  check(rules.needsAll || rules.tokens.forbiddable() <= room.suppressed + 1, ATTNRT_OUT_OF_RANGE,
+        rules.tokens.forbiddable(), " tokens to forbid are more than the session's ", room.suppressed);
+}
+
+} // namespace
+
+int DecodeRules::candidatesWanted() const { return search.candidatesWanted() + tokens.forbiddable(); }
+
+attnrt_decode_options plainDecodeOptions(const Model &model) {
+  const DecodingInfo &decoding = model.decoder().decoding;
+  attnrt_decode_options options{};
+  options.size = sizeof options;
+  options.beam = 1;
+  options.n_best = 1;
+  options.length_penalty = 1;
+  const int64_t limit = model.decoder().targetLimit.value_or(decoding.maxLength);
+  options.max_length = static_cast<int32_t>(std::min<int64_t>(decoding.maxLength, limit));
+  options.temperature = 1;
+  options.top_p = 1;
+  options.repetition_penalty = 1;
+  options.forced_bos_token_id = -1;
+  options.forced_eos_token_id = -1;
+  options.typical_p = 1;
+  options.patience = 1;
+  options.num_beam_groups = 1;
+  return options;
+}
+
+attnrt_decode_options defaultDecodeOptions(const Model &model) {
+  const DecodingInfo &decoding = model.decoder().decoding;
+  attnrt_decode_options options = plainDecodeOptions(model);
+  options.beam = decoding.beam;
+  options.length_penalty = decoding.lengthPenalty;
+  options.stopping = decoding.stopping;
+  options.min_length = std::min(decoding.minLength, options.max_length);
+  options.suppressed_count = decoding.suppressed.size();
+  options.suppressed = decoding.suppressed.data();
+  options.repetition_penalty = decoding.repetitionPenalty;
+  options.no_repeat_ngram_size = decoding.noRepeatNgramSize;
+  options.begin_suppress_count = decoding.beginSuppressed.size();
+  options.begin_suppress_tokens = decoding.beginSuppressed.data();
+  options.bad_words_count = model.badWords().size();
+  options.bad_words_ids = model.badWords().data();
+  options.forced_bos_token_id = decoding.forcedFirst.value_or(-1);
+  options.forced_eos_token_id = decoding.forcedLast.value_or(-1);
+  options.renormalize_logits = decoding.renormalizes;
+  return options;
+}
+
+DecodeRules makeDecodeRules(const Session &session, size_t sentences, const attnrt_decode_options &options) {
+  const DecoderInfo &decoder = session.model().decoder();
+  DecodeRules rules;
+  rules.search = makeSearchRules(decoder.tokens, options);
+  rules.sampling = makeSamplingRules(options);
+  rules.tokens = makeTokenRules(decoder, options);
+  rules.sentences = makeSentenceRules(sentences, decoder, options);
+  rules.samples = options.sample != 0;
+  const auto hasShortlist = [](const SentenceRules &sentence) { return !sentence.shortlist.empty(); };
+  rules.needsAll = rules.samples || rules.tokens.needsAll() ||
+                   std::any_of(rules.sentences.begin(), rules.sentences.end(), hasShortlist);
+  rules.hypotheses = rules.samples ? options.n_best : options.beam;
+  checkCapacity(rules, session.capacity());
+  return rules;
+}
+
+} // namespace attnrt

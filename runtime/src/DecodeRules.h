@@ -1,0 +1,36 @@
+//===- DecodeRules.h - a request's options, checked ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ATTNRT_SRC_DECODERULES_H
+#define ATTNRT_SRC_DECODERULES_H
+
+#include "Sampling.h"
+#include "Session.h"
+
+namespace attnrt {
+
+/// What attnrt_decode_options ask for, in the words of those who do it.
+struct DecodeRules {
+  SearchRules search;
+  SamplingRules sampling;
+  TokenRules tokens;
+  std::vector<SentenceRules> sentences; // the scores of given prefixes are still zero
+  bool samples = false;
+  bool needsAll = false; // probabilities of the whole vocabulary in each step
+  int hypotheses = 1;    // most of a sentence that are live at once
+
+  /// How many of the best tokens a step has to give for each row.
+  int candidatesWanted() const;
+};
+
+/// The bundle's decoding defaults. What pointers lead to belongs to the model.
+attnrt_decode_options defaultDecodeOptions(const Model &model);
+
+/// The same without anything that changes probabilities or forces tokens.
+attnrt_decode_options plainDecodeOptions(const Model &model);
+
+DecodeRules makeDecodeRules(const Session &session, size_t sentences, const attnrt_decode_options &options);
+
+} // namespace attnrt
+
+#endif // ATTNRT_SRC_DECODERULES_H

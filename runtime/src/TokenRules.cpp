@@ -1,0 +1,164 @@
+//===- TokenRules.cpp - which tokens may come next, and what they count ------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rules and their order are those of the logits processors of Hugging Face Transformers.
+
+#include "TokenRules.h"
+#include "Failure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attnrt {
+namespace {
+
+bool contains(const std::vector<int32_t> &sorted, int32_t id) {
+  return std::binary_search(sorted.begin(), sorted.end(), id);
+}
+
+void sortAndDeduplicate(std::vector<int32_t> &ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
+/// Each token that would complete a run of `size` tokens that `history` already has.
+void forbidRepeatedNgrams(std::span<const int32_t> history, size_t size, std::vector<int32_t> &forbidden) {
+  if (history.size() < size)
+    return;
+  const auto newest = history.last(size - 1);
+  for (size_t i = 0; i + size <= history.size(); ++i)
+    if (std::equal(newest.begin(), newest.end(), history.begin() + i))
+      forbidden.push_back(history[i + size - 1]);
+}
+
+/// The last token of each sequence whose other tokens `history` ends with.
+void forbidBadWords(std::span<const int32_t> history, const std::vector<std::vector<int32_t>> &badWords,
+                    std::vector<int32_t> &forbidden) {
+  for (const std::vector<int32_t> &word : badWords) {
+    const size_t before = word.size() - 1;
+    if (word.size() <= history.size() && std::equal(word.begin(), word.end() - 1, history.end() - before))
+      forbidden.push_back(word.back());
+  }
+}
+
+/// Sorted; without the tokens that are always suppressed.
+std::vector<int32_t> findForbidden(const TokenRules &rules, const SentenceRules &sentence,
+                                   std::span<const int32_t> history) {
+  const size_t position = history.size() - 1;
+  std::vector<int32_t> forbidden;
+  if (position < static_cast<size_t>(rules.minLength))
+    forbidden.push_back(rules.end);
+  if (position == sentence.forced.size())
+    forbidden.insert(forbidden.end(), rules.beginSuppressed.begin(), rules.beginSuppressed.end());
+  if (rules.noRepeatNgramSize > 0)
+    forbidRepeatedNgrams(history, rules.noRepeatNgramSize, forbidden);
+  forbidBadWords(history, rules.badWords, forbidden);
+  sortAndDeduplicate(forbidden);
+  return forbidden;
+}
+
+bool isMoreProbable(const Candidate &a, const Candidate &b) {
+  return a.logProbability != b.logProbability ? a.logProbability > b.logProbability : a.id < b.id;
+}
+
+Candidate readToken(const NextTokens &next, size_t at) {
+  const float logProbability = next.logProbabilities[at];
+  const int32_t id = next.ids ? next.ids[at] : static_cast<int32_t>(at);
+  // Ids go back into the model.
+  check(id >= 0 && id < next.vocabulary && !std::isnan(logProbability), ATTNRT_KERNEL_FAILED,
+        "the model computed no probabilities (token ", id, ", log-probability ", logProbability,
+        "): are its weights damaged?");
+  return {id, logProbability, logProbability};
+}
+
+/// The best `count` tokens by the model's own probability: a heap whose worst is on top.
+std::vector<Candidate> readBest(const NextTokens &next, size_t count) {
+  std::vector<Candidate> best;
+  best.reserve(count);
+  for (size_t i = 0; i < next.logProbabilities.size(); ++i) {
+    if (best.size() == count && next.logProbabilities[i] <= best.front().logProbability)
+      continue;
+    if (best.size() == count) {
+      std::pop_heap(best.begin(), best.end(), isMoreProbable);
+      best.pop_back();
+    }
+    best.push_back(readToken(next, i));
+    std::push_heap(best.begin(), best.end(), isMoreProbable);
+  }
+  return best;
+}
+
+std::vector<Candidate> readListed(const NextTokens &next, const std::vector<int32_t> &ids) {
+  std::vector<Candidate> listed;
+  for (const int32_t id : ids)
+    listed.push_back(readToken(next, id));
+  return listed;
+}
+
+std::vector<Candidate> readAll(const NextTokens &next) {
+  std::vector<Candidate> all(next.logProbabilities.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = readToken(next, i);
+  return all;
+}
+
+/// Rules that only make tokens worse need the best `count`: as many more than wanted as they can touch. Rules
+/// that make some better, or look at the sum of all, need every token.
+std::vector<Candidate> readTokens(const TokenRules &rules, const SentenceRules &sentence,
+                                  const NextTokens &next, size_t count) {
+  if (!sentence.shortlist.empty())
+    return readListed(next, sentence.shortlist);
+  const bool needsEvery = next.ids || rules.repetitionPenalty < 1 || rules.renormalizes;
+  return needsEvery || count >= next.logProbabilities.size() ? readAll(next) : readBest(next, count);
+}
+
+/// Keskar et al. 2019 (CTRL), in the form for any sign.
+void penalizeRepeated(std::vector<Candidate> &candidates, const std::vector<int32_t> &repeated,
+                      float penalty) {
+  for (Candidate &candidate : candidates)
+    if (contains(repeated, candidate.id))
+      candidate.score = candidate.score < 0 ? candidate.score * penalty : candidate.score / penalty;
+}
+
+void renormalize(std::vector<Candidate> &candidates) {
+  double best = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (const Candidate &candidate : candidates)
+    best = std::max<double>(best, candidate.score);
+  for (const Candidate &candidate : candidates)
+    sum += std::exp(candidate.score - best);
+  for (Candidate &candidate : candidates)
+    candidate.score = static_cast<float>(candidate.score - (best + std::log(sum)));
+}
+
+} // namespace
+
+int TokenRules::forbiddable() const {
+  return static_cast<int>(suppressed.size() + beginSuppressed.size() + badWords.size()) +
+         (minLength > 0 ? 1 : 0);
+}
+
+std::vector<Candidate> chooseCandidates(const TokenRules &rules, const SentenceRules &sentence,
+                                        std::span<const int32_t> history, const NextTokens &next,
+                                        size_t wanted) {
+  if (rules.forcedLast && history.size() == static_cast<size_t>(rules.maxLength))
+    return {{*rules.forcedLast, 0, 0}};
+  const std::vector<int32_t> forbidden = findForbidden(rules, sentence, history);
+  std::vector<int32_t> repeated;
+  if (rules.repetitionPenalty != 1) {
+    repeated.assign(history.begin(), history.end());
+    sortAndDeduplicate(repeated);
+  }
+  const size_t touched = rules.suppressed.size() + forbidden.size() + repeated.size();
+  std::vector<Candidate> candidates = readTokens(rules, sentence, next, wanted + touched);
+  std::erase_if(candidates, [&](const Candidate &candidate) {
+    return candidate.logProbability == -std::numeric_limits<float>::infinity() ||
+           contains(forbidden, candidate.id) || contains(rules.suppressed, candidate.id);
+  });
+  penalizeRepeated(candidates, repeated, rules.repetitionPenalty);
+  if (rules.renormalizes)
+    renormalize(candidates);
+  return candidates;
+}
+
+} // namespace attnrt

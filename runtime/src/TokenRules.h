@@ -1,0 +1,63 @@
+//===- TokenRules.h - which tokens may come next, and what they count --------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands between the model and a search: turns the probabilities of a hypothesis' next token into the
+// candidates that the search may choose from. docs/decoding.md has each rule's formula and source.
+
+#ifndef ATTNRT_SRC_TOKENRULES_H
+#define ATTNRT_SRC_TOKENRULES_H
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace attnrt {
+
+struct Candidate {
+  int32_t id;
+  float logProbability; // the model's own
+  float score;          // what it counts in a search: the same, changed by the rules
+};
+
+/// What the model says about the token after one hypothesis.
+struct NextTokens {
+  std::span<const float> logProbabilities;
+  const int32_t *ids; // of each, best first; null: all of the vocabulary in the order of ids, which a
+                      // sentence with a shortlist needs
+  int32_t vocabulary;
+};
+
+/// The rules of a request.
+struct TokenRules {
+  int32_t start = 0, end = 0;
+  int minLength = 0, maxLength = 1;
+  float repetitionPenalty = 1;
+  int noRepeatNgramSize = 0;                   // 0: none
+  std::vector<int32_t> suppressed;             // sorted
+  std::vector<int32_t> beginSuppressed;        // sorted; right after what is forced
+  std::vector<std::vector<int32_t>> badWords;  // none of them empty
+  std::optional<int32_t> forcedLast;           // at the maximum length
+  bool renormalizes = false;
+
+  /// How many tokens of one step these rules can forbid, if they do not depend on what came before.
+  int forbiddable() const;
+  /// Whether they have to see the whole vocabulary.
+  bool needsAll() const { return repetitionPenalty != 1 || noRepeatNgramSize > 0 || renormalizes; }
+};
+
+/// What a sentence adds to the request's rules.
+struct SentenceRules {
+  std::vector<Candidate> forced;  // how each of its outputs begins
+  std::vector<int32_t> shortlist; // sorted, the end token among them; empty: all tokens are allowed
+};
+
+/// The tokens that may follow `history` (the start token, then the output so far): at least the best `wanted`
+/// by score, or all that are allowed, in no particular order.
+std::vector<Candidate> chooseCandidates(const TokenRules &rules, const SentenceRules &sentence,
+                                        std::span<const int32_t> history, const NextTokens &next,
+                                        size_t wanted);
+
+} // namespace attnrt
+
+#endif // ATTNRT_SRC_TOKENRULES_H

@@ -1,0 +1,207 @@
+//===- TokenRulesTest.cpp - rules for tokens against the oracle ---------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "OracleFixture.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace {
+
+using toy::Ids;
+
+class TokenRules : public toy::OracleFixture {
+protected:
+  /// Each rule alone and in the company of others, greedy and with beams, whatever the stopping rule.
+  void expectOracleForAll(const std::function<void(attnrt_decode_options &)> &set) {
+    for (const int beam : {1, 2, 3})
+      for (const attnrt_stopping stopping : {ATTNRT_STOP_EARLY, ATTNRT_STOP_NEVER_EARLY})
+        for (const int minimum : {0, 4}) {
+          SCOPED_TRACE("beam " + std::to_string(beam) + ", stopping " + std::to_string(stopping) +
+                       ", minimum " + std::to_string(minimum));
+          attnrt_decode_options options = model.decodeOptions();
+          options.beam = options.n_best = beam;
+          options.stopping = stopping;
+          options.min_length = minimum;
+          set(options);
+          expectOracle(options);
+        }
+  }
+
+  attnrt_status statusOfDecode(const std::function<void(attnrt_decode_options &)> &set) {
+    attnrt_decode_options options = model.decodeOptions();
+    set(options);
+    auto opened = session(2, 3, 12);
+    return statusOf([&] { opened.decode({{Ids{3, 4}}}, options); });
+  }
+};
+
+TEST_F(TokenRules, RepetitionPenaltiesAboveAndBelowOneEqualTheOracle) {
+  for (const float penalty : {0.7f, 1.3f, 4.f})
+    expectOracleForAll([&](auto &o) { o.repetition_penalty = penalty; });
+}
+
+TEST_F(TokenRules, RepeatedNgramsAreForbidden) {
+  for (const int size : {1, 2, 3, 20})
+    expectOracleForAll([&](auto &o) { o.no_repeat_ngram_size = size; });
+}
+
+TEST_F(TokenRules, BadWordsNeverOccur) {
+  const int32_t one[] = {4}, two[] = {5, 3}, three[] = {3, 3, 6}, ending[] = {toy::end}, late[] = {6, toy::end};
+  const attnrt_ids words[] = {{2, two}, {3, three}, {1, ending}, {2, late}, {1, one}};
+  for (const size_t count : {4, 5})
+    expectOracleForAll([&](auto &o) { o.bad_words_count = count, o.bad_words_ids = words; });
+}
+
+TEST_F(TokenRules, TokensMayBeSuppressedAtTheBeginningAlone) {
+  const int32_t begin[] = {3, 5, toy::end};
+  for (const int32_t first : {-1, 4})
+    expectOracleForAll([&](auto &o) {
+      o.begin_suppress_count = 3;
+      o.begin_suppress_tokens = begin;
+      o.forced_bos_token_id = first;
+    });
+}
+
+TEST_F(TokenRules, ForcedFirstAndLastTokensCountNothing) {
+  for (const int32_t last : {-1, toy::end, 5})
+    expectOracleForAll([&](auto &o) {
+      o.forced_bos_token_id = 5;
+      o.forced_eos_token_id = last;
+      o.max_length = 5;
+    });
+}
+
+TEST_F(TokenRules, ShortlistsLeaveTheirTokensAndTheEnd) {
+  const int32_t ids[] = {6, 3, 3, 4};
+  const attnrt_ids list{4, ids};
+  for (const int32_t renormalizes : {0, 1})
+    expectOracleForAll([&](auto &o) {
+      o.shortlist_count = 1;
+      o.shortlists = &list;
+      o.renormalize_logits = renormalizes;
+    });
+}
+
+TEST_F(TokenRules, WhatIsLeftCanBeRenormalized) {
+  const int32_t suppressed[] = {4};
+  expectOracleForAll([&](auto &o) {
+    o.suppressed_count = 1;
+    o.suppressed = suppressed;
+    o.renormalize_logits = 1;
+    o.repetition_penalty = 1.5f;
+    o.no_repeat_ngram_size = 3;
+  });
+}
+
+TEST_F(TokenRules, EachSentenceHasItsOwnShortlistAndFirstToken) {
+  const int32_t one[] = {3, 5}, other[] = {4, 6};
+  const std::vector<attnrt_ids> lists{{2, one}, {0, nullptr}, {2, other}, {2, one}, {2, other}, {0, nullptr}};
+  const std::vector<int32_t> first{3, -1, 4, 5, 6, 4};
+  attnrt_decode_options options = model.decodeOptions();
+  options.beam = options.n_best = 3;
+  options.shortlist_count = lists.size();
+  options.shortlists = lists.data();
+  options.forced_bos_token_ids = first.data();
+  const auto together = session(8, 3, 12).decode(toy::testSources(), options);
+  auto alone = session(1, 3, 12);
+  options.forced_bos_token_ids = nullptr;
+  for (size_t s = 0; s < lists.size(); ++s) {
+    options.forced_bos_token_id = first[s];
+    options.shortlist_count = lists[s].count > 0 ? 1 : 0;
+    options.shortlists = &lists[s];
+    expectLists(toy::oracleBeam(toy::testSources()[s], options), together[s], options.length_penalty);
+    const auto same = alone.decode({{toy::testSources()[s]}}, options)[0];
+    for (size_t rank = 0; rank < same.size(); ++rank)
+      EXPECT_EQ(same[rank].logProbabilities, together[s][rank].logProbabilities);
+  }
+}
+
+TEST_F(TokenRules, ReportedLogProbabilitiesStayTheModelsOwn) {
+  attnrt_decode_options options = model.decodeOptions();
+  options.beam = options.n_best = 3;
+  options.repetition_penalty = 2;
+  options.renormalize_logits = 1;
+  auto opened = session(8, 3, 12);
+  const auto lists = opened.decode(toy::testSources(), options);
+  for (size_t s = 0; s < lists.size(); ++s)
+    for (const auto &hypothesis : lists[s]) {
+      std::vector<float> wanted = opened.score({{toy::testSources()[s]}}, {{hypothesis.ids}})[0];
+      wanted.resize(hypothesis.logProbabilities.size());
+      EXPECT_EQ(wanted, hypothesis.logProbabilities);
+    }
+}
+
+TEST_F(TokenRules, APrefixComesAfterTheForcedFirstToken) {
+  const std::vector<Ids> prefixes{{5, 4}, {}, {3}, {}, {}, {6, 6, 6}};
+  const auto views = attnrt::api::view(prefixes);
+  attnrt_decode_options options = model.decodeOptions();
+  options.prefixes = views.data();
+  options.forced_bos_token_id = 6;
+  const auto lists = session(8, 1, 12).decode(toy::testSources(), options);
+  for (size_t s = 0; s < lists.size(); ++s) {
+    Ids wanted{6};
+    wanted.insert(wanted.end(), prefixes[s].begin(), prefixes[s].end());
+    ASSERT_GE(lists[s][0].ids.size(), wanted.size());
+    EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), lists[s][0].ids.begin()));
+    EXPECT_EQ(0, lists[s][0].logProbabilities[0]);
+    for (size_t i = 1; i < wanted.size(); ++i)
+      EXPECT_EQ(toy::nextLogProbabilities(toy::testSources()[s], [&] {
+                  Ids history{toy::start};
+                  history.insert(history.end(), wanted.begin(), wanted.begin() + i);
+                  return history;
+                }())[wanted[i]],
+                lists[s][0].logProbabilities[i]);
+  }
+}
+
+TEST_F(TokenRules, SamplesKeepToTheRules) {
+  attnrt_decode_options options = model.decodeOptions();
+  options.sample = 1;
+  options.n_best = 3;
+  options.no_repeat_ngram_size = 1;
+  for (const auto &list : session(8, 3, 12).decode(toy::testSources(), options))
+    for (const auto &sample : list) {
+      Ids ids = sample.ids;
+      std::sort(ids.begin(), ids.end());
+      EXPECT_EQ(ids.end(), std::adjacent_find(ids.begin(), ids.end()));
+      EXPECT_EQ(0, std::count(ids.begin(), ids.end(), toy::start));
+    }
+}
+
+TEST_F(TokenRules, MistakesAreRefused) {
+  const int32_t outside[] = {toy::targetVocabulary}, good[] = {3};
+  const attnrt_ids word{1, outside}, empty{0, nullptr}, lists[] = {{1, good}, {1, good}};
+  EXPECT_EQ(ATTNRT_OK, statusOfDecode([](auto &) {}));
+  for (const std::function<void(attnrt_decode_options &)> &set :
+       std::vector<std::function<void(attnrt_decode_options &)>>{
+           [](auto &o) { o.repetition_penalty = 0; },
+           [](auto &o) { o.repetition_penalty = NAN; },
+           [](auto &o) { o.no_repeat_ngram_size = -1; },
+           [&](auto &o) { o.suppressed_count = 1, o.suppressed = outside; },
+           [](auto &o) { o.begin_suppress_count = 1; },
+           [&](auto &o) { o.begin_suppress_count = 1, o.begin_suppress_tokens = outside; },
+           [&](auto &o) { o.bad_words_count = 1, o.bad_words_ids = &word; },
+           [&](auto &o) { o.bad_words_count = 1, o.bad_words_ids = &empty; },
+           [](auto &o) { o.bad_words_count = 1; },
+           [](auto &o) { o.forced_bos_token_id = toy::targetVocabulary; },
+           [](auto &o) { o.forced_eos_token_id = -2; },
+           [&](auto &o) { o.shortlist_count = 2, o.shortlists = lists; },
+           [&](auto &o) { o.shortlist_count = 1, o.shortlists = &word; },
+           [](auto &o) { o.shortlist_count = 1; },
+           [](auto &o) { o.sample = 1, o.min_p = 2; },
+           [](auto &o) { o.sample = 1, o.typical_p = 0; }})
+    EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, statusOfDecode(set));
+}
+
+TEST_F(TokenRules, RulesThatSeeEveryTokenNeedTheirMemory) {
+  attnrt_session_options room = model.sessionOptions();
+  room.uses = ATTNRT_USE_DECODE;
+  attnrt::api::Session opened(model, room);
+  attnrt_decode_options options = model.decodeOptions();
+  options.no_repeat_ngram_size = 2;
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, statusOf([&] { opened.decode({{Ids{3}}}, options); }));
+  EXPECT_NE(std::string::npos, std::string(attnrt_last_error()).find("ATTNRT_USE_SAMPLE")) << attnrt_last_error();
+}
+
+} // namespace
