@@ -69,8 +69,7 @@ attnrt_session_options Bench::makeCapacity() const {
   capacity.beam = options.beam;
   capacity.source = options.sourceLength;
   capacity.target = options.targetLength;
-  capacity.suppressed = 0;
-  capacity.uses = ATTNRT_USE_DECODE;
+  capacity.uses = ATTNRT_USE_DECODE | ATTNRT_USE_SAMPLE | ATTNRT_USE_ATTEND; // what the bundle's rules need
   capacity.threads = options.bundle.threads;
   return capacity;
 }
@@ -79,6 +78,7 @@ void Bench::decodeOnce(int length) {
   attnrt_decode_options decoding = model.decodeOptions();
   decoding.beam = options.beam;
   decoding.n_best = 1;
+  decoding.forced_eos_token_id = -1; // or the last token would be the end token
   decoding.min_length = decoding.max_length = length;
   const auto results = session.decode(sources, decoding);
   for (const auto &nBest : results)

@@ -2,155 +2,202 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "compiler/driver/Commands.h"
+#include "compiler/driver/DecodingFlags.h"
 #include "compiler/driver/HeatMap.h"
-#include "compiler/driver/SentenceLines.h"
+#include "compiler/driver/OutputPrinter.h"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
 #include <memory>
-#include <optional>
+#include <numeric>
 #include <unistd.h>
 
 namespace attnc {
 namespace {
 
+using HypothesisList = std::vector<attnrt::api::Hypothesis>;
+
 struct RunOptions {
   BundleOptions bundle;
-  std::optional<int> beam, nBest, minLength, maxLength;
-  std::optional<float> lengthPenalty;
-  std::optional<std::string> earlyStopping;
+  DecodingFlags decoding;
+  OutputFormat format;
   std::string prefix;
-  bool sample = false;
-  int topK = 0;
-  float topP = 1, temperature = 1;
-  uint64_t seed = 0;
-  int batch = 0; // 0: one line at a terminal, else 32
-  bool scores = false;
+  int batch = 0;       // 0: one line at a terminal, else 32; with batchTokens 256
+  int batchTokens = 0; // 0: lines are not sorted
+  bool skipsBadLines = false;
   std::string attention;
 };
 
-attnrt_stopping parseStopping(const std::string &text) {
-  if (text == "never")
-    return ATTNRT_STOP_NEVER_EARLY;
-  return text == "true" ? ATTNRT_STOP_EARLY : ATTNRT_STOP_LATER;
-}
-
-/// The bundle's defaults, changed by what the command line says.
-attnrt_decode_options makeDecodeOptions(const Model &model, const RunOptions &options) {
-  attnrt_decode_options decoding = model.decodeOptions();
-  decoding.n_best = options.nBest.value_or(1);
-  decoding.beam = options.beam.value_or(std::max(decoding.beam, decoding.n_best));
-  decoding.min_length = options.minLength.value_or(decoding.min_length);
-  decoding.max_length = options.maxLength.value_or(std::max(decoding.max_length, decoding.min_length));
-  decoding.length_penalty = options.lengthPenalty.value_or(decoding.length_penalty);
-  if (options.earlyStopping)
-    decoding.stopping = parseStopping(*options.earlyStopping);
-  decoding.sample = options.sample;
-  decoding.top_k = options.topK;
-  decoding.top_p = options.topP;
-  decoding.temperature = options.temperature;
-  decoding.seed = options.seed;
-  return decoding;
-}
+/// A line of the input; without tokens there is nothing to decode.
+struct Sentence {
+  Ids source;
+  HypothesisList outputs;
+  std::string mistake;
+};
 
 class Runner {
 public:
   explicit Runner(const RunOptions &options)
       : options(options), model(loadBundle(options.bundle)), codec(model, options.bundle.ids),
-        decoding(makeDecodeOptions(model, options)), session(model, makeCapacity()) {
+        decoding(model, options.decoding), session(model, makeCapacity()),
+        printer(model, codec, options.format, decoding->n_best) {
     if (!options.prefix.empty())
       prefix = codec.read(ATTNRT_TARGET, options.prefix);
   }
 
-  void run() {
-    for (std::vector<std::string> lines; !(lines = readLines(std::cin, batch())).empty();
-         lineNumber += lines.size())
-      decodeLines(lines);
-  }
+  /// The exit code.
+  int run();
 
 private:
-  size_t batch() const { return options.batch > 0 ? options.batch : isatty(STDIN_FILENO) ? 1 : 32; }
-
-  attnrt_session_options makeCapacity() const {
-    attnrt_session_options capacity = model.sessionOptions();
-    capacity.batch = static_cast<int32_t>(batch());
-    capacity.beam = options.sample ? decoding.n_best : decoding.beam;
-    capacity.source = std::min(capacity.source, 64);
-    capacity.target = decoding.max_length;
-    capacity.threads = options.bundle.threads;
-    capacity.uses = options.sample ? ATTNRT_USE_SAMPLE : ATTNRT_USE_DECODE;
-    if (!options.prefix.empty())
-      capacity.uses |= ATTNRT_USE_SCORE;
-    return capacity;
-  }
-
-  void decodeLines(const std::vector<std::string> &lines);
-  void print(const std::vector<attnrt::api::Hypothesis> &nBest) const;
+  size_t batch() const;
+  size_t linesAtOnce() const;
+  attnrt_session_options makeCapacity();
+  std::vector<Sentence> read(const std::vector<std::string> &lines) const;
+  std::vector<std::vector<size_t>> makeBatches(const std::vector<Sentence> &sentences) const;
+  void decodeBatch(const std::vector<size_t> &batch, std::vector<Sentence> &sentences);
+  std::vector<HypothesisList> decodeSources(const std::vector<Ids> &sources);
+  bool print(const std::vector<Sentence> &sentences);
   void drawAttention(const Ids &source, const Ids &target);
 
   const RunOptions &options;
   Model model;
   LineCodec codec;
-  attnrt_decode_options decoding;
+  DecodingOptions decoding;
   GrowingSession session;
+  OutputPrinter printer;
   Ids prefix;
   size_t lineNumber = 0;
   uint64_t sentenceNumber = 0; // of those decoded, whatever the batches: samples depend on it
   bool hasDrawn = false;
 };
 
-/// Lines without tokens are not decoded and stay empty lines.
-void Runner::decodeLines(const std::vector<std::string> &lines) {
-  std::vector<Ids> sources;
-  std::vector<bool> isEmpty;
-  size_t longest = 1;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    try {
-      Ids ids = lines[i].empty() ? Ids() : codec.read(ATTNRT_SOURCE, lines[i]);
-      isEmpty.push_back(ids.empty());
-      longest = std::max(longest, ids.size());
-      if (!ids.empty())
-        sources.push_back(std::move(ids));
-    } catch (const std::exception &error) {
-      failAtLines(lineNumber + i + 1, 1, error.what());
-    }
-  }
-  std::vector<std::vector<attnrt::api::Hypothesis>> results;
-  if (!sources.empty()) {
-    const std::vector<attnrt_ids> prefixes(sources.size(), {prefix.size(), prefix.data()});
-    decoding.prefixes = prefix.empty() ? nullptr : prefixes.data();
-    decoding.first_sentence = sentenceNumber;
-    sentenceNumber += sources.size();
-    try {
-      results = session.forLengths(longest, decoding.max_length).decode(sources, decoding);
-    } catch (const std::exception &error) {
-      failAtLines(lineNumber + 1, lines.size(), error.what());
-    }
-  }
-  size_t next = 0;
-  for (const bool empty : isEmpty) {
-    print(empty ? std::vector<attnrt::api::Hypothesis>() : results[next]);
-    if (!empty && !hasDrawn && !options.attention.empty())
-      drawAttention(sources[next], results[next].empty() ? Ids() : results[next].front().ids);
-    next += empty ? 0 : 1;
-  }
-  std::cout.flush();
+size_t Runner::batch() const {
+  if (options.batch > 0)
+    return options.batch;
+  if (options.batchTokens > 0)
+    return 256;
+  return isatty(STDIN_FILENO) ? 1 : 32;
 }
 
-void Runner::print(const std::vector<attnrt::api::Hypothesis> &nBest) const {
-  for (size_t rank = 0; rank < static_cast<size_t>(decoding.n_best); ++rank) {
-    if (rank < nBest.size()) {
-      std::cout << codec.write(nBest[rank].ids);
-      char score[32]; // nine digits give a float back exactly
-      std::snprintf(score, sizeof score, "\t%.9g", static_cast<double>(nBest[rank].score));
-      if (options.scores)
-        std::cout << score;
-    }
-    std::cout << '\n';
+/// Sorting by length needs many lines to choose from.
+size_t Runner::linesAtOnce() const { return options.batchTokens > 0 ? 16 * batch() : batch(); }
+
+attnrt_session_options Runner::makeCapacity() {
+  decoding->return_attention = options.format.alignments;
+  attnrt_session_options capacity = model.sessionOptions();
+  decoding.reserve(capacity);
+  capacity.batch = static_cast<int32_t>(batch());
+  capacity.source = std::min(capacity.source, 64);
+  capacity.threads = options.bundle.threads;
+  if (!options.prefix.empty())
+    capacity.uses |= ATTNRT_USE_SCORE;
+  return capacity;
+}
+
+int Runner::run() {
+  LineReader reader(STDIN_FILENO);
+  bool isGood = true;
+  for (std::vector<std::string> lines; !(lines = reader.read(linesAtOnce())).empty();
+       lineNumber += lines.size()) {
+    std::vector<Sentence> sentences = read(lines);
+    for (const std::vector<size_t> &batch : makeBatches(sentences))
+      decodeBatch(batch, sentences);
+    isGood &= print(sentences);
   }
+  return isGood ? 0 : 1;
+}
+
+/// Up to the first line with a mistake, unless such lines are skipped.
+std::vector<Sentence> Runner::read(const std::vector<std::string> &lines) const {
+  std::vector<Sentence> sentences;
+  for (const std::string &line : lines) {
+    Sentence &sentence = sentences.emplace_back();
+    try {
+      if (!line.empty())
+        sentence.source = codec.read(ATTNRT_SOURCE, line);
+    } catch (const std::exception &error) {
+      sentence.mistake = error.what();
+      if (!options.skipsBadLines)
+        break;
+    }
+  }
+  return sentences;
+}
+
+/// Which sentences are decoded together: neighbours, or those of similar length.
+std::vector<std::vector<size_t>> Runner::makeBatches(const std::vector<Sentence> &sentences) const {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < sentences.size(); ++i)
+    if (!sentences[i].source.empty())
+      order.push_back(i);
+  const auto length = [&](size_t i) { return sentences[i].source.size(); };
+  if (options.batchTokens > 0)
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return length(a) < length(b); });
+  std::vector<std::vector<size_t>> batches;
+  for (const size_t i : order) {
+    // Sorted, the newest sentence is the longest, to which the others are padded.
+    const bool isFull = batches.empty() || batches.back().size() == batch() ||
+                        (options.batchTokens > 0 &&
+                         (batches.back().size() + 1) * length(i) > static_cast<size_t>(options.batchTokens));
+    if (isFull)
+      batches.emplace_back();
+    batches.back().push_back(i);
+  }
+  return batches;
+}
+
+std::vector<HypothesisList> Runner::decodeSources(const std::vector<Ids> &sources) {
+  size_t longest = 1;
+  for (const Ids &source : sources)
+    longest = std::max(longest, source.size());
+  const std::vector<attnrt_ids> prefixes(sources.size(), {prefix.size(), prefix.data()});
+  decoding->prefixes = prefix.empty() ? nullptr : prefixes.data();
+  decoding->first_sentence = sentenceNumber;
+  return session.forLengths(longest, decoding->max_length).decode(sources, *decoding);
+}
+
+/// Where a batch fails, its sentences are decoded one by one: to find out which of them it is.
+void Runner::decodeBatch(const std::vector<size_t> &batch, std::vector<Sentence> &sentences) {
+  std::vector<Ids> sources;
+  for (const size_t i : batch)
+    sources.push_back(sentences[i].source);
+  try {
+    std::vector<HypothesisList> results = decodeSources(sources);
+    for (size_t i = 0; i < batch.size(); ++i)
+      sentences[batch[i]].outputs = std::move(results[i]);
+    sentenceNumber += batch.size();
+    return;
+  } catch (const std::exception &error) {
+    if (batch.size() == 1) {
+      sentences[batch[0]].mistake = error.what();
+      ++sentenceNumber;
+      return;
+    }
+  }
+  for (const size_t i : batch)
+    decodeBatch({i}, sentences);
+}
+
+/// Stops at the first mistake, or tells of each and returns false.
+bool Runner::print(const std::vector<Sentence> &sentences) {
+  bool isGood = true;
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    const Sentence &sentence = sentences[i];
+    const size_t number = lineNumber + i + 1;
+    if (!sentence.mistake.empty()) {
+      if (!options.skipsBadLines)
+        throw std::runtime_error("line " + std::to_string(number) + ": " + sentence.mistake);
+      std::cerr << "attnc: error: line " << number << ": " << sentence.mistake << "\n";
+      isGood = false;
+    }
+    printer.print(number, sentence.outputs);
+    if (!sentence.source.empty() && !hasDrawn && !options.attention.empty())
+      drawAttention(sentence.source, sentence.outputs.empty() ? Ids() : sentence.outputs.front().ids);
+  }
+  std::cout.flush();
+  return isGood;
 }
 
 /// The picture of the first sentence: target tokens down, source tokens across.
@@ -172,28 +219,47 @@ void Runner::drawAttention(const Ids &source, const Ids &target) {
   writeHeatMap(map, options.attention);
 }
 
-void addDecodingOptions(CLI::App &command, RunOptions &options) {
-  command.add_option("--beam", options.beam, "Hypotheses followed at once; 1 is greedy")
-      ->check(CLI::Range(1, 1024));
-  command.add_option("--n-best", options.nBest, "Outputs (or samples) per line")->check(CLI::Range(1, 1024));
-  command.add_option("--length-penalty", options.lengthPenalty, "Scores are sum / length ^ this");
-  command.add_option("--min-length", options.minLength, "Tokens before the end token is allowed")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--max-length", options.maxLength, "Tokens at most, the end token counted")
-      ->check(CLI::PositiveNumber);
+void addLineFlags(CLI::App &command, RunOptions &options) {
+  const char *group = "Lines";
+  command.add_option("--prefix", options.prefix, "What every output begins with")->group(group);
+  command.add_flag("--ids", options.bundle.ids, "Lines are token ids, in and out")->group(group);
+  command.add_flag("--scores", options.format.scores, "Append TAB and the score")->group(group);
   command
-      .add_option("--early-stopping", options.earlyStopping, "When a beam search ends: true, false or never")
-      ->check(CLI::IsMember({"true", "false", "never"}));
-  command.add_option("--prefix", options.prefix, "What every output begins with");
-  command.add_flag("--sample", options.sample, "Draw tokens instead of searching");
-  command.add_option("--top-k", options.topK, "Draw from the k most probable tokens; 0: all")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--top-p", options.topP,
-                     "Draw from the fewest tokens that have this probability together");
-  command.add_option("--temperature", options.temperature,
-                     "Above 1 flattens, below 1 sharpens the distribution");
-  command.add_option("--seed", options.seed,
-                     "Of the samples: seed and place among the lines fix a line's samples");
+      .add_flag("--alignments", options.format.alignments,
+                "Append TAB and source-target pairs of positions: where each output token looked most")
+      ->group(group);
+  command.add_flag("--json", options.format.json, "Print one object for each line")->group(group);
+  command
+      .add_flag("--skip-bad-lines", options.skipsBadLines,
+                "Go on after a line with a mistake, with an empty output; exit with 1 in the end")
+      ->group(group);
+  command
+      .add_option("--attention", options.attention,
+                  "Draw the first line's cross-attention into this SVG file")
+      ->group(group);
+}
+
+void addMachineFlags(CLI::App &command, RunOptions &options) {
+  const char *group = "Machine";
+  command
+      .add_option("--batch", options.batch,
+                  "Lines decoded together, at most (default 32, at a terminal 1, by tokens 256)")
+      ->check(CLI::Range(1, 65536))
+      ->group(group);
+  command
+      .add_option("--batch-tokens", options.batchTokens,
+                  "Source tokens decoded together, at most, padding counted: lines of similar length are put "
+                  "together, outputs keep the order of the lines")
+      ->check(CLI::Range(1, 1 << 24))
+      ->excludes("--sample")
+      ->group(group);
+  command.add_option("--threads", options.bundle.threads, "Threads; 0: one per core")
+      ->check(CLI::Range(0, 1024))
+      ->group(group);
+  command
+      .add_option("--variant", options.bundle.variant,
+                  "Kernels to use; the best this machine can run if not given")
+      ->group(group);
 }
 
 } // namespace
@@ -203,18 +269,14 @@ void addRunCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<attnc::RunOptions>();
   CLI::App *command =
       app.add_subcommand("run", "Decode: one sentence a line from stdin, one line each to stdout");
+  command->footer("What is not given is the bundle's default. docs/decoding.md explains each rule.");
   command->add_option("bundle", options->bundle.folder, "Folder written by 'attnc compile'")->required();
-  attnc::addDecodingOptions(*command, *options);
-  command->add_option("--batch", options->batch, "Lines decoded together (default 32, at a terminal 1)")
-      ->check(CLI::Range(1, 65536));
-  command->add_option("--threads", options->bundle.threads, "Threads; 0: one per core")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--variant", options->bundle.variant,
-                      "Kernels to use; the best this machine can run if not given");
-  command->add_flag("--scores", options->scores, "Append TAB and the score");
-  command->add_flag("--ids", options->bundle.ids, "Lines are token ids, in and out");
-  command->add_option("--attention", options->attention,
-                      "Draw the first line's cross-attention into this SVG file");
-  command->callback(
-      [options, &exitCode] { exitCode = attnc::runCommand([&] { attnc::Runner(*options).run(); }); });
+  attnc::addLineFlags(*command, *options);
+  attnc::addDecodingFlags(*command, options->decoding);
+  attnc::addMachineFlags(*command, *options);
+  command->callback([options, &exitCode] {
+    int code = 0;
+    const int failed = attnc::runCommand([&] { code = attnc::Runner(*options).run(); });
+    exitCode = failed ? failed : code;
+  });
 }

@@ -12,6 +12,7 @@
 #include <iostream>
 #include <memory>
 #include <numeric>
+#include <unistd.h>
 
 namespace attnc {
 namespace {
@@ -35,7 +36,8 @@ public:
         session(model, makeCapacity()) {}
 
   void run() {
-    for (std::vector<std::string> lines; !(lines = readLines(std::cin, options.batch)).empty();
+    LineReader reader(STDIN_FILENO);
+    for (std::vector<std::string> lines; !(lines = reader.read(options.batch)).empty();
          lineNumber += lines.size())
       scoreLines(lines);
   }

@@ -5,9 +5,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <iostream>
+#include <poll.h>
 #include <sstream>
+#include <unistd.h>
+#include <utility>
 
 namespace attnc {
 
@@ -40,22 +45,9 @@ void failAtLines(size_t first, size_t count, const std::string &message) {
   throw std::runtime_error(where + ": " + message);
 }
 
-std::vector<std::string> readLines(std::istream &input, size_t limit) {
-  std::vector<std::string> lines;
-  std::string line;
-  while (lines.size() < limit && std::getline(input, line)) {
-    if (line.ends_with('\r'))
-      line.pop_back();
-    lines.push_back(line);
-  }
-  return lines;
-}
-
-Ids LineCodec::read(attnrt_side side, const std::string &line) const {
-  if (!usesIds)
-    return model.tokenize(side, line);
+Ids parseIds(const std::string &text) {
   Ids ids;
-  std::istringstream words(line);
+  std::istringstream words(text);
   std::string word;
   while (words >> word) {
     int32_t id = 0;
@@ -67,12 +59,54 @@ Ids LineCodec::read(attnrt_side side, const std::string &line) const {
   return ids;
 }
 
+std::vector<std::string> LineReader::read(size_t limit) {
+  std::vector<std::string> lines;
+  size_t begin = 0;
+  while (lines.size() < limit) {
+    const size_t end = buffer.find('\n', begin);
+    if (end == std::string::npos && !hasEnded && (lines.empty() || isReady())) {
+      buffer.erase(0, std::exchange(begin, 0));
+      hasEnded = !fill();
+      continue;
+    }
+    if (end == std::string::npos && (!hasEnded || begin == buffer.size()))
+      break; // the rest of a line is still to come, or there is none
+    lines.push_back(buffer.substr(begin, end - begin));
+    begin = end == std::string::npos ? buffer.size() : end + 1;
+    if (lines.back().ends_with('\r'))
+      lines.back().pop_back();
+  }
+  buffer.erase(0, begin);
+  return lines;
+}
+
+/// Waits for more; false at the end.
+bool LineReader::fill() {
+  char chunk[65536];
+  ssize_t count;
+  do
+    count = ::read(descriptor, chunk, sizeof chunk);
+  while (count < 0 && errno == EINTR);
+  if (count < 0)
+    throw std::runtime_error(std::string("the input cannot be read: ") + std::strerror(errno));
+  buffer.append(chunk, static_cast<size_t>(count));
+  return count > 0;
+}
+
+bool LineReader::isReady() const {
+  pollfd query{descriptor, POLLIN, 0};
+  return poll(&query, 1, 0) > 0;
+}
+
+Ids LineCodec::read(attnrt_side side, const std::string &line) const {
+  return usesIds ? parseIds(line) : model.tokenize(side, line);
+}
+
 std::string LineCodec::write(const Ids &target) const {
   std::string text;
   if (!usesIds) {
     text = model.detokenize(ATTNRT_TARGET, target);
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     return text;
   }
   for (const int32_t id : target)

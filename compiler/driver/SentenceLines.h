@@ -10,7 +10,6 @@
 #include "attnrt/attnrt.hpp"
 
 #include <functional>
-#include <istream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,8 +36,25 @@ int runCommand(const std::function<void()> &body);
 /// A mistake in one of `count` lines of the input, counted from 1.
 [[noreturn]] void failAtLines(size_t first, size_t count, const std::string &message);
 
-/// The next lines of `input`, at most `limit`, without their ends.
-std::vector<std::string> readLines(std::istream &input, size_t limit);
+/// Token ids, separated by white space.
+Ids parseIds(const std::string &text);
+
+/// The lines of a file, a pipe or a terminal, without their ends.
+class LineReader {
+public:
+  explicit LineReader(int descriptor) : descriptor(descriptor) {}
+
+  /// The next lines: waits for the first one, then takes what is there, at most `limit`. Empty at the end.
+  std::vector<std::string> read(size_t limit);
+
+private:
+  bool fill();
+  bool isReady() const;
+
+  int descriptor;
+  std::string buffer;
+  bool hasEnded = false;
+};
 
 /// Text to ids and back as the options say.
 class LineCodec {

@@ -120,7 +120,19 @@ void addDecoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &fi
                           {"length_penalty", *decoding.lengthPenalty},
                           {"max_length", *decoding.maxLength},
                           {"min_length", *decoding.minLength},
-                          {"early_stopping", makeEarlyStopping(*decoding.earlyStopping)}};
+                          {"early_stopping", makeEarlyStopping(*decoding.earlyStopping)},
+                          {"patience", *decoding.patience},
+                          {"num_beam_groups", *decoding.beamGroups},
+                          {"diversity_penalty", *decoding.diversityPenalty},
+                          {"coverage_penalty", *decoding.coveragePenalty},
+                          {"repetition_penalty", *decoding.repetitionPenalty},
+                          {"no_repeat_ngram_size", *decoding.ngramSize},
+                          {"suppress_tokens", *decoding.suppressed},
+                          {"begin_suppress_tokens", *decoding.beginSuppressed},
+                          {"bad_words_ids", *decoding.badWords},
+                          {"forced_bos_token_id", idOrNull(decoding.forcedFirst)},
+                          {"forced_eos_token_id", idOrNull(decoding.forcedLast)},
+                          {"renormalize_logits", *decoding.renormalizes}};
 }
 
 Json makeWeights(const std::vector<WeightRecipe> &weights) {

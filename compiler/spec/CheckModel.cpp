@@ -172,6 +172,44 @@ static void checkTokenizers(const Spec &spec, Diagnostics &diagnostics) {
     checkTokenizer(spec, model.targetTokenizer, model.vocabulary.target, "target", diagnostics);
 }
 
+static void checkBeamGroups(const DecodingSpec &decoding, Diagnostics &diagnostics) {
+  const LocatedInteger &groups = decoding.beamGroups;
+  if (!groups.valid || !decoding.beam.valid || !decoding.diversityPenalty.valid)
+    return;
+  if (*decoding.beam % *groups != 0) {
+    diagnostics.error(groups.where, "'num_beam_groups' is " + text(*groups) +
+                                        ", which does not divide 'beam' (" + text(*decoding.beam) + ")");
+    diagnostics.note(decoding.beam.where,
+                     decoding.beam.given ? "'beam' is set here" : "'beam' has its default");
+  }
+  if (*groups == 1 && *decoding.diversityPenalty > 0)
+    diagnostics.error(decoding.diversityPenalty.where,
+                      "'diversity_penalty' needs 'num_beam_groups' of 2 or more, which is 1");
+}
+
+static void checkDecodingIds(const ModelSpec &model, Diagnostics &diagnostics) {
+  const LocatedInteger &vocabulary = model.vocabulary.target;
+  auto check = [&](std::string_view key, Location where, bool valid, int64_t id) {
+    if (!valid || !vocabulary.valid || id < *vocabulary)
+      return;
+    diagnostics.error(where, quote(key) + " has the id " + text(id) + ", but the 'target' vocabulary has " +
+                                 text(*vocabulary) + " tokens");
+    diagnostics.note(vocabulary.where, "'target' is set here");
+  };
+  const DecodingSpec &decoding = model.decoding;
+  for (const int64_t id : *decoding.suppressed)
+    check("suppress_tokens", decoding.suppressed.where, decoding.suppressed.valid, id);
+  for (const int64_t id : *decoding.beginSuppressed)
+    check("begin_suppress_tokens", decoding.beginSuppressed.where, decoding.beginSuppressed.valid, id);
+  for (const std::vector<int64_t> &word : *decoding.badWords)
+    for (const int64_t id : word)
+      check("bad_words_ids", decoding.badWords.where, decoding.badWords.valid, id);
+  check("forced_bos_token_id", decoding.forcedFirst.where, decoding.forcedFirst.valid,
+        decoding.forcedFirst->value_or(0));
+  check("forced_eos_token_id", decoding.forcedLast.where, decoding.forcedLast.valid,
+        decoding.forcedLast->value_or(0));
+}
+
 static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
   const DecodingSpec &decoding = model.decoding;
   auto compare = [&](std::string_view lowKey, const LocatedInteger &low, std::string_view highKey,
@@ -186,6 +224,8 @@ static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
   if (!hasDecoder(model))
     return;
   compare("beam", decoding.beam, "target", model.vocabulary.target);
+  checkBeamGroups(decoding, diagnostics);
+  checkDecodingIds(model, diagnostics);
   if (model.positions.kind.valid && *model.positions.kind != PositionKind::None)
     compare("max_length", decoding.maxLength, "positions.max_length", model.positions.maxLength);
 }

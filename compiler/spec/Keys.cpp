@@ -94,6 +94,18 @@ static const KeyRule rules[] = {
     {"model.decoding.min_length", Integer, "0", 0, maxLength},
     {"model.decoding.max_length", Integer, "256", 1, maxLength},
     {"model.decoding.early_stopping", Word, "true", 0, 0, "true false never"},
+    {"model.decoding.patience", Number, "1", 0.001, 1024},
+    {"model.decoding.num_beam_groups", Integer, "1", 1, 1024},
+    {"model.decoding.diversity_penalty", Number, "0", 0, 1e6},
+    {"model.decoding.coverage_penalty", Number, "0", 0, 1e6},
+    {"model.decoding.repetition_penalty", Number, "1", 1e-6, 1e6},
+    {"model.decoding.no_repeat_ngram_size", Integer, "0", 0, maxLength},
+    {"model.decoding.suppress_tokens", Integers, "[]", 0, maxId},
+    {"model.decoding.begin_suppress_tokens", Integers, "[]", 0, maxId},
+    {"model.decoding.bad_words_ids", List, "[]", 0, maxId, "lists of ids, none of them empty"},
+    {"model.decoding.forced_bos_token_id", OptionalInteger, "null", 0, maxId},
+    {"model.decoding.forced_eos_token_id", OptionalInteger, "null", 0, maxId},
+    {"model.decoding.renormalize_logits", Boolean, "false"},
 
     {"graph", Mappings, "null"},
     {"graph.name", Text, "graph", 0, 0, "letters, digits and _, not a digit first, at most 64"},
@@ -247,6 +259,8 @@ std::string typeText(const KeyRule &rule) {
     return "mapping or list of mappings";
   case List:
     return "list";
+  case Integers:
+    return "list of whole numbers";
   case Names:
     return "name or list of names";
   }
@@ -259,13 +273,16 @@ static std::string numberText(double value) {
   return text;
 }
 
+std::string rangeText(const KeyRule &rule) { return numberText(rule.low) + " to " + numberText(rule.high); }
+
 std::string constraintText(const KeyRule &rule) {
-  std::string range = numberText(rule.low) + " to " + numberText(rule.high);
+  std::string range = rangeText(rule);
   switch (rule.type) {
   case Integer:
   case OptionalInteger:
   case Number:
   case OptionalNumber:
+  case Integers:
     return range;
   case NumberOrWord:
     return range + ", or " + std::string(rule.allowed);

@@ -25,7 +25,8 @@ enum class KeyType {
   Mapping,
   Mappings, // one, or a list of them
   List,
-  Names // a name or a list of names
+  Integers, // a list; `low` and `high` are of its elements
+  Names     // a name or a list of names
 };
 
 struct KeyRule {
@@ -51,6 +52,7 @@ bool hasFreeKeys(std::string_view path);
 /// `whole number`, `1 to 65536`, ...: what messages and the reference say about a rule.
 std::string typeText(const KeyRule &rule);
 std::string constraintText(const KeyRule &rule);
+std::string rangeText(const KeyRule &rule);
 
 /// The words of `text`, which spaces separate.
 std::vector<std::string> wordsOf(std::string_view text);

@@ -176,6 +176,53 @@ void MapReader::refuse(std::string_view key, const std::string &here) {
     diagnostics.error(node->findEntry(key)->where, quote(key) + " has no meaning " + here);
 }
 
+bool MapReader::readIntegers(std::string_view key, const YamlNode &list, std::vector<int64_t> &values) {
+  bool isValid = true;
+  for (const YamlNode &item : list.items) {
+    const std::optional<int64_t> value =
+        item.isScalar() && !item.quoted ? parseInteger(item.text) : std::nullopt;
+    const bool isInRange = value && double(*value) >= rule(key).low && double(*value) <= rule(key).high;
+    isValid &= isInRange;
+    if (!value)
+      diagnostics.error(item.where, quote(key) + " must hold whole numbers, found " + item.describe());
+    else if (!isInRange)
+      diagnostics.error(item.where, quote(key) + " has " + quote(item.text) + ", which is not in " +
+                                        rangeText(rule(key)));
+    values.push_back(value.value_or(0));
+  }
+  return isValid;
+}
+
+Located<std::vector<int64_t>> MapReader::integers(std::string_view key) {
+  const YamlNode *given = find(key);
+  if (!given)
+    return {{}, where, !has(key), false};
+  Located<std::vector<int64_t>> found{{}, given->where, given->isList(), true};
+  if (!given->isList())
+    reportType(key, *given);
+  else
+    found.valid = readIntegers(key, *given, found.value);
+  return found;
+}
+
+Located<std::vector<std::vector<int64_t>>> MapReader::integerLists(std::string_view key) {
+  const YamlNode *given = find(key);
+  if (!given)
+    return {{}, where, !has(key), false};
+  Located<std::vector<std::vector<int64_t>>> found{{}, given->where, given->isList(), true};
+  if (!given->isList())
+    reportType(key, *given);
+  for (const YamlNode &item : given->items) {
+    if (!item.isList() || item.items.empty()) {
+      diagnostics.error(item.where, quote(key) + " must hold lists of ids, found " + item.describe());
+      found.valid = false;
+      continue;
+    }
+    found.valid &= readIntegers(key, item, found.value.emplace_back());
+  }
+  return found;
+}
+
 size_t MapReader::indexOfWord(std::string_view key, std::string_view word) const {
   std::vector<std::string> allowed = wordsOf(rule(key).allowed);
   return std::find(allowed.begin(), allowed.end(), word) - allowed.begin();

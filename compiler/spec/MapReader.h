@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attnc {
 
@@ -35,6 +36,9 @@ public:
   Located<bool> boolean(std::string_view key);
   Located<std::string> text(std::string_view key); // null and defaults that are none are empty
   Located<std::string> word(std::string_view key);
+  Located<std::vector<int64_t>> integers(std::string_view key);
+  /// A list of lists, none of them empty.
+  Located<std::vector<std::vector<int64_t>>> integerLists(std::string_view key);
 
   /// A word as a value of `Enum`, whose values stand in the order of the table's words.
   template <typename Enum> Located<Enum> choice(std::string_view key) {
@@ -66,6 +70,7 @@ private:
   template <typename T> Located<T> numeric(std::string_view key);
   template <typename T> Located<std::optional<T>> optional(std::string_view key);
   template <typename T> std::optional<T> inRange(const KeyRule &rule, const YamlNode &found);
+  bool readIntegers(std::string_view key, const YamlNode &list, std::vector<int64_t> &values);
   size_t indexOfWord(std::string_view key, std::string_view word) const;
   const KeyRule &rule(std::string_view key) const { return keyRule(path, key); }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace attnc {
 
@@ -121,6 +122,18 @@ struct DecodingSpec {
   LocatedInteger minLength;
   LocatedInteger maxLength;
   Located<EarlyStopping> earlyStopping;
+  Located<double> patience;
+  LocatedInteger beamGroups;
+  Located<double> diversityPenalty;
+  Located<double> coveragePenalty;
+  Located<double> repetitionPenalty;
+  LocatedInteger ngramSize; // no run of so many tokens comes twice
+  Located<std::vector<int64_t>> suppressed;
+  Located<std::vector<int64_t>> beginSuppressed;
+  Located<std::vector<std::vector<int64_t>>> badWords;
+  LocatedId forcedFirst;
+  LocatedId forcedLast;
+  Located<bool> renormalizes;
 };
 
 struct ModelSpec {

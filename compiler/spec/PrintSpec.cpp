@@ -41,6 +41,12 @@ static std::string valueText(double value) { return numberText(value); }
 template <typename T> static std::string valueText(const std::optional<T> &value) {
   return value ? valueText(*value) : "null";
 }
+template <typename T> static std::string valueText(const std::vector<T> &values) {
+  std::string text;
+  for (const T &value : values)
+    text += (text.empty() ? "" : ", ") + valueText(value);
+  return "[" + text + "]";
+}
 
 namespace {
 
@@ -227,6 +233,18 @@ void SpecPrinter::printDecoding(const DecodingSpec &decoding) {
   field("min_length", decoding.minLength);
   field("max_length", decoding.maxLength);
   word("early_stopping", decoding.earlyStopping);
+  field("patience", decoding.patience);
+  field("num_beam_groups", decoding.beamGroups);
+  field("diversity_penalty", decoding.diversityPenalty);
+  field("coverage_penalty", decoding.coveragePenalty);
+  field("repetition_penalty", decoding.repetitionPenalty);
+  field("no_repeat_ngram_size", decoding.ngramSize);
+  field("suppress_tokens", decoding.suppressed);
+  field("begin_suppress_tokens", decoding.beginSuppressed);
+  field("bad_words_ids", decoding.badWords);
+  field("forced_bos_token_id", decoding.forcedFirst);
+  field("forced_eos_token_id", decoding.forcedLast);
+  field("renormalize_logits", decoding.renormalizes);
   close();
 }
 

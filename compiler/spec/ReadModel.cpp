@@ -210,6 +210,18 @@ static DecodingSpec readDecoding(MapReader reader, const PositionsSpec &position
   if (!decoding.maxLength.given && isLimited)
     decoding.maxLength.value = std::min(*decoding.maxLength, *positions.maxLength);
   decoding.earlyStopping = reader.choice<EarlyStopping>("early_stopping");
+  decoding.patience = reader.number("patience");
+  decoding.beamGroups = reader.integer("num_beam_groups");
+  decoding.diversityPenalty = reader.number("diversity_penalty");
+  decoding.coveragePenalty = reader.number("coverage_penalty");
+  decoding.repetitionPenalty = reader.number("repetition_penalty");
+  decoding.ngramSize = reader.integer("no_repeat_ngram_size");
+  decoding.suppressed = reader.integers("suppress_tokens");
+  decoding.beginSuppressed = reader.integers("begin_suppress_tokens");
+  decoding.badWords = reader.integerLists("bad_words_ids");
+  decoding.forcedFirst = reader.optionalInteger("forced_bos_token_id");
+  decoding.forcedLast = reader.optionalInteger("forced_eos_token_id");
+  decoding.renormalizes = reader.boolean("renormalize_logits");
   return decoding;
 }
 

@@ -6,8 +6,11 @@
 
 #include "Decode.h"
 #include "Failure.h"
+#include "GroupSearch.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace attnrt {
 namespace {
@@ -33,8 +36,11 @@ private:
   std::vector<Move> advanceSentence(size_t sentence, int firstRow, int position);
   void report(size_t sentence) const;
   void reportToken(size_t sentence, size_t rank, int32_t id) const;
-  std::vector<std::vector<Hypothesis>> finish() const;
-  bool reportsAtOnce() const { return rules.samples || rules.search.beam == 1; }
+  void reportList(size_t sentence, const std::vector<Hypothesis> &best) const;
+  void attend(std::vector<std::vector<Hypothesis>> &lists);
+  void rankByCoverage(std::vector<Hypothesis> &list) const;
+  std::vector<std::vector<Hypothesis>> finish();
+  bool reportsAtOnce() const { return rules.samples || (rules.hypotheses == 1 && !rules.alternatives); }
 
   Session &session;
   std::span<const attnrt_ids> sources;
@@ -77,6 +83,11 @@ void Decoder::scorePrefixes() {
 std::unique_ptr<Search> Decoder::makeSearch(size_t sentence) const {
   if (rules.samples)
     return std::make_unique<SampleSearch>(rules.search, rules.sampling, options.first_sentence + sentence);
+  if (rules.alternatives)
+    return std::make_unique<AlternativesSearch>(rules.search, rules.search.nBest,
+                                                rules.minAlternativeProbability);
+  if (rules.groups > 1)
+    return std::make_unique<DiverseSearch>(rules.search, rules.groups, rules.diversityPenalty);
   return std::make_unique<BeamSearch>(rules.search);
 }
 
@@ -100,7 +111,7 @@ std::vector<Move> Decoder::advanceSentence(size_t sentence, int firstRow, int po
   const SentenceRules &own = rules.sentences[sentence];
   if (static_cast<size_t>(position) < own.forced.size())
     return search.force(own.forced[position]);
-  const size_t wanted = rules.samples ? vocabulary : rules.search.candidatesWanted();
+  const size_t wanted = rules.samples ? vocabulary : rules.candidatesForSearch();
   std::vector<std::vector<Candidate>> candidates;
   for (int i = 0; i < search.liveCount(); ++i)
     candidates.push_back(
@@ -137,18 +148,65 @@ void Decoder::report(size_t sentence) const {
       reportToken(sentence, token.rank, token.id);
     return;
   }
-  if (!search.isDone())
-    return;
-  const std::vector<Hypothesis> best = search.results(rules.search.nBest);
+  if (search.isDone() && rules.coveragePenalty == 0)
+    reportList(sentence, search.results(rules.search.nBest));
+}
+
+void Decoder::reportList(size_t sentence, const std::vector<Hypothesis> &best) const {
   for (size_t rank = 0; rank < best.size(); ++rank)
     for (size_t i = 0; i + best[rank].ended < best[rank].ids.size(); ++i)
       reportToken(sentence, rank, best[rank].ids[i]);
 }
 
-std::vector<std::vector<Hypothesis>> Decoder::finish() const {
+/// Fills in the attention of all hypotheses: one call for the first ones, one for the second ones, ...
+void Decoder::attend(std::vector<std::vector<Hypothesis>> &lists) {
+  size_t most = 0;
+  for (const std::vector<Hypothesis> &list : lists)
+    most = std::max(most, list.size());
+  for (size_t rank = 0; rank < most; ++rank) {
+    std::vector<attnrt_ids> targets(lists.size(), attnrt_ids{0, nullptr});
+    for (size_t s = 0; s < lists.size(); ++s)
+      if (rank < lists[s].size() && !lists[s][rank].ids.empty()) // the last token is predicted, not read
+        targets[s] = {lists[s][rank].ids.size() - 1, lists[s][rank].ids.data()};
+    const auto attention = session.attend(targets, sources);
+    for (size_t s = 0; s < lists.size(); ++s)
+      if (rank < lists[s].size() && !lists[s][rank].ids.empty())
+        lists[s][rank].attention = attention[s];
+  }
+}
+
+/// Wu et al. 2016, equation 14: source tokens that got less than a whole token's attention cost.
+void Decoder::rankByCoverage(std::vector<Hypothesis> &list) const {
+  for (Hypothesis &hypothesis : list) {
+    if (hypothesis.ids.empty())
+      continue;
+    const size_t sourceCount = hypothesis.attention.size() / hypothesis.ids.size();
+    double penalty = 0;
+    for (size_t k = 0; k < sourceCount; ++k) {
+      double covered = 0;
+      for (size_t q = 0; q < hypothesis.ids.size(); ++q)
+        covered += hypothesis.attention[q * sourceCount + k];
+      penalty += std::log(std::clamp(covered, 1e-30, 1.0)); // a weight may round to zero
+    }
+    hypothesis.score += static_cast<float>(rules.coveragePenalty * penalty);
+  }
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Hypothesis &a, const Hypothesis &b) { return a.score > b.score; });
+  list.resize(std::min<size_t>(list.size(), rules.search.nBest));
+}
+
+std::vector<std::vector<Hypothesis>> Decoder::finish() {
+  const bool ranks = rules.coveragePenalty > 0;
   std::vector<std::vector<Hypothesis>> all;
-  for (const auto &search : searches)
-    all.push_back(search->results(rules.search.nBest));
+  for (const auto &search : searches) // what is ranked again comes in full
+    all.push_back(search->results(ranks ? std::numeric_limits<size_t>::max() : rules.search.nBest));
+  if (ranks || rules.returnsAttention)
+    attend(all);
+  for (size_t s = 0; ranks && s < all.size(); ++s) {
+    rankByCoverage(all[s]);
+    if (options.on_token && !reportsAtOnce())
+      reportList(s, all[s]);
+  }
   return all;
 }
 

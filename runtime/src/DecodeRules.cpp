@@ -41,26 +41,56 @@ void checkSearch(const attnrt_decode_options &options) {
           "the minimum length must be from 0 to the maximum length");
 }
 
+void checkGroups(const attnrt_decode_options &options) {
+  const int32_t groups = options.num_beam_groups;
+  require(groups >= 1 && groups <= options.beam && options.beam % groups == 0, "num_beam_groups is ", groups,
+          ", which does not divide the beam of ", options.beam);
+  require(options.diversity_penalty >= 0 && std::isfinite(options.diversity_penalty),
+          "the diversity penalty must be 0 or more");
+  require(groups > 1 || options.diversity_penalty == 0,
+          "a diversity penalty needs num_beam_groups of 2 or more");
+  require(!options.return_alternatives || groups == 1, "alternatives are searched without beam groups");
+}
+
+void checkSpecialSearches(const attnrt_decode_options &options) {
+  require(options.patience > 0 && options.patience <= 1024, "patience must be more than 0 and at most 1024");
+  require(std::isfinite(options.coverage_penalty) && options.coverage_penalty >= 0,
+          "the coverage penalty must be 0 or more");
+  require(options.min_alternative_probability >= 0 && options.min_alternative_probability <= 1,
+          "min_alternative_probability must be from 0 to 1");
+  if (!options.sample)
+    return checkGroups(options);
+  require(options.num_beam_groups == 1 && !options.return_alternatives && options.coverage_penalty == 0,
+          "beam groups, alternatives and the coverage penalty are for searches, not for samples");
+}
+
 SearchRules makeSearchRules(const TokensInfo &tokens, const attnrt_decode_options &options) {
   checkSearch(options);
+  checkSpecialSearches(options);
   SearchRules rules;
-  rules.beam = options.sample ? 1 : options.beam;
+  rules.beam = options.sample ? 1 : options.beam / options.num_beam_groups;
   rules.nBest = options.n_best;
-  rules.patience = rules.beam;
+  rules.patience = 1;
+  if (rules.beam > 1)
+    rules.patience = std::max(1, static_cast<int>(std::lround(rules.beam * options.patience)));
+  rules.ranksLater = options.coverage_penalty > 0;
   rules.lengthPenalty = options.length_penalty;
   // A beam of 1 is greedy search, which ends when its hypothesis does.
   rules.stopping = rules.beam == 1 ? ATTNRT_STOP_EARLY : static_cast<attnrt_stopping>(options.stopping);
   rules.maxLength = options.max_length;
   rules.start = tokens.start;
   rules.end = tokens.end;
-  require(options.sample || rules.nBest <= rules.patience, "n_best is larger than the beam");
+  const bool hasRoom = options.sample || options.return_alternatives ||
+                       rules.nBest <= std::min(options.num_beam_groups * rules.patience, 1024);
+  require(hasRoom, "n_best is larger than the beam times patience");
   return rules;
 }
 
 SamplingRules makeSamplingRules(const attnrt_decode_options &options) {
   if (!options.sample)
     return {};
-  require(std::isfinite(options.temperature) && options.temperature > 0, "the temperature must be more than 0");
+  require(std::isfinite(options.temperature) && options.temperature > 0,
+          "the temperature must be more than 0");
   require(options.top_k >= 0, "top_k must be 0 or more");
   require(options.top_p > 0 && options.top_p <= 1, "top_p must be more than 0 and at most 1");
   require(options.min_p >= 0 && options.min_p <= 1, "min_p must be from 0 to 1");
@@ -74,8 +104,9 @@ TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_option
           "the repetition penalty must be more than 0");
   require(options.no_repeat_ngram_size >= 0, "no_repeat_ngram_size must be 0 or more");
   require(options.bad_words_count == 0 || options.bad_words_ids, "bad_words_ids is null");
-  require(options.forced_eos_token_id >= -1 && options.forced_eos_token_id < vocabulary, "forced_eos_token_id is ",
-          options.forced_eos_token_id, ", but the vocabulary ends at ", vocabulary);
+  require(options.forced_eos_token_id >= -1 && options.forced_eos_token_id < vocabulary,
+          "forced_eos_token_id is ", options.forced_eos_token_id, ", but the vocabulary ends at ",
+          vocabulary);
   TokenRules rules;
   rules.start = decoder.tokens.start;
   rules.end = decoder.tokens.end;
@@ -101,8 +132,8 @@ TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_option
 /// The tokens that the outputs of sentence `number` begin with: the forced first one, then the prefix.
 std::vector<Candidate> makeForced(size_t number, int32_t vocabulary, const attnrt_decode_options &options) {
   std::vector<Candidate> forced;
-  const int32_t first = options.forced_bos_token_ids ? options.forced_bos_token_ids[number]
-                                                     : options.forced_bos_token_id;
+  const int32_t first =
+      options.forced_bos_token_ids ? options.forced_bos_token_ids[number] : options.forced_bos_token_id;
   require(first >= -1 && first < vocabulary, "the forced first token of sentence ", number, " is ", first,
           ", but the vocabulary ends at ", vocabulary);
   if (first >= 0)
@@ -110,8 +141,9 @@ std::vector<Candidate> makeForced(size_t number, int32_t vocabulary, const attnr
   if (options.prefixes)
     for (const int32_t id : readIds(options.prefixes[number], vocabulary, "a prefix"))
       forced.push_back({id, 0, 0});
-  check(forced.size() <= static_cast<size_t>(options.max_length), ATTNRT_OUT_OF_RANGE, "the outputs of sentence ",
-        number, " begin with ", forced.size(), " given tokens, the maximum length is ", options.max_length);
+  check(forced.size() <= static_cast<size_t>(options.max_length), ATTNRT_OUT_OF_RANGE,
+        "the outputs of sentence ", number, " begin with ", forced.size(),
+        " given tokens, the maximum length is ", options.max_length);
   return forced;
 }
 
@@ -138,6 +170,8 @@ std::vector<SentenceRules> makeSentenceRules(size_t count, const DecoderInfo &de
 void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room) {
   require(!rules.needsAll || (room.uses & ATTNRT_USE_SAMPLE),
           "sampling and rules that look at every token need a session with ATTNRT_USE_SAMPLE");
+  require((rules.coveragePenalty == 0 && !rules.returnsAttention) || (room.uses & ATTNRT_USE_ATTEND),
+          "the coverage penalty and alignments need a session with ATTNRT_USE_ATTEND");
   check(rules.hypotheses <= room.beam, ATTNRT_OUT_OF_RANGE, rules.hypotheses,
         " hypotheses are more than the session's beam of ", room.beam);
   check(rules.search.maxLength <= room.target, ATTNRT_OUT_OF_RANGE, "the maximum length of ",
@@ -148,7 +182,14 @@ void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room)
 
 } // namespace
 
-int DecodeRules::candidatesWanted() const { return search.candidatesWanted() + tokens.forbiddable(); }
+int DecodeRules::candidatesForSearch() const {
+  if (alternatives)
+    return std::max(search.candidatesWanted(), search.nBest);
+  // An earlier group can make as many tokens worse as it has hypotheses.
+  return groups > 1 ? 2 * groups * search.beam : search.candidatesWanted();
+}
+
+int DecodeRules::candidatesWanted() const { return candidatesForSearch() + tokens.forbiddable(); }
 
 attnrt_decode_options plainDecodeOptions(const Model &model) {
   const DecodingInfo &decoding = model.decoder().decoding;
@@ -177,6 +218,10 @@ attnrt_decode_options defaultDecodeOptions(const Model &model) {
   options.length_penalty = decoding.lengthPenalty;
   options.stopping = decoding.stopping;
   options.min_length = std::min(decoding.minLength, options.max_length);
+  options.patience = decoding.patience;
+  options.num_beam_groups = decoding.beamGroups;
+  options.diversity_penalty = decoding.diversityPenalty;
+  options.coverage_penalty = decoding.coveragePenalty;
   options.suppressed_count = decoding.suppressed.size();
   options.suppressed = decoding.suppressed.data();
   options.repetition_penalty = decoding.repetitionPenalty;
@@ -202,7 +247,15 @@ DecodeRules makeDecodeRules(const Session &session, size_t sentences, const attn
   const auto hasShortlist = [](const SentenceRules &sentence) { return !sentence.shortlist.empty(); };
   rules.needsAll = rules.samples || rules.tokens.needsAll() ||
                    std::any_of(rules.sentences.begin(), rules.sentences.end(), hasShortlist);
+  rules.alternatives = options.return_alternatives != 0;
+  rules.groups = rules.samples ? 1 : options.num_beam_groups;
+  rules.diversityPenalty = options.diversity_penalty;
+  rules.minAlternativeProbability = options.min_alternative_probability;
+  rules.coveragePenalty = options.coverage_penalty;
+  rules.returnsAttention = options.return_attention != 0;
   rules.hypotheses = rules.samples ? options.n_best : options.beam;
+  if (rules.alternatives)
+    rules.hypotheses *= options.n_best;
   checkCapacity(rules, session.capacity());
   return rules;
 }

@@ -15,10 +15,15 @@ struct DecodeRules {
   SamplingRules sampling;
   TokenRules tokens;
   std::vector<SentenceRules> sentences; // the scores of given prefixes are still zero
-  bool samples = false;
+  bool samples = false, alternatives = false;
+  int groups = 1; // of diverse beam search; `search` is for one of them
+  float diversityPenalty = 0, minAlternativeProbability = 0, coveragePenalty = 0;
+  bool returnsAttention = false;
   bool needsAll = false; // probabilities of the whole vocabulary in each step
   int hypotheses = 1;    // most of a sentence that are live at once
 
+  /// How many candidates the searches need of each row.
+  int candidatesForSearch() const;
   /// How many of the best tokens a step has to give for each row.
   int candidatesWanted() const;
 };

@@ -100,12 +100,23 @@ std::vector<int32_t> readIds(const JsonReader &json, int32_t vocabulary) {
   return ids;
 }
 
-/// A number from above 0; bounds that keep every sum of scores finite.
-float readPenalty(const JsonReader &json) {
-  const double penalty = json.number();
-  if (penalty < 1e-6 || penalty > 1e6)
-    json.reject("is ", penalty, ", not from 1e-6 to 1e6");
-  return static_cast<float>(penalty);
+/// Which the bundle may lack. Bounds keep every sum of scores finite.
+float readFactor(const JsonReader &json, const char *key, double low, float fallback) {
+  if (!json.has(key))
+    return fallback;
+  const JsonReader factor = json.at(key);
+  if (factor.number() < low || factor.number() > 1e6)
+    factor.reject("is ", factor.number(), ", not from ", low, " to 1e6");
+  return static_cast<float>(factor.number());
+}
+
+/// What bundles may lack: searches of other kinds.
+void readSpecialSearches(const JsonReader &json, DecodingInfo &decoding) {
+  decoding.patience = readFactor(json, "patience", 0.001, 1);
+  if (json.has("num_beam_groups"))
+    decoding.beamGroups = json.at("num_beam_groups").integer(1, decoding.beam);
+  decoding.diversityPenalty = readFactor(json, "diversity_penalty", 0, 0);
+  decoding.coveragePenalty = readFactor(json, "coverage_penalty", 0, 0);
 }
 
 /// What bundles may lack: rules of the kind that Hugging Face's generation_config.json has.
@@ -116,8 +127,7 @@ void readTokenRules(const JsonReader &json, int32_t vocabulary, DecodingInfo &de
   const auto ids = [&](const char *key) {
     return json.has(key) ? readIds(json.at(key), vocabulary) : std::vector<int32_t>();
   };
-  if (json.has("repetition_penalty"))
-    decoding.repetitionPenalty = readPenalty(json.at("repetition_penalty"));
+  decoding.repetitionPenalty = readFactor(json, "repetition_penalty", 1e-6, 1);
   if (json.has("no_repeat_ngram_size"))
     decoding.noRepeatNgramSize = json.at("no_repeat_ngram_size").integer(0, largest);
   decoding.suppressed = ids("suppress_tokens");
@@ -139,6 +149,7 @@ DecodingInfo readDecoding(const JsonReader &json, int32_t vocabulary) {
   decoding.maxLength = json.at("max_length").integer(1, largest);
   decoding.minLength = json.at("min_length").integer(0, decoding.maxLength);
   decoding.stopping = readStopping(json.at("early_stopping"));
+  readSpecialSearches(json, decoding);
   readTokenRules(json, vocabulary, decoding);
   return decoding;
 }

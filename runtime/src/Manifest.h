@@ -49,6 +49,9 @@ struct DecodingInfo {
   int32_t beam = 1, maxLength = 1, minLength = 0;
   float lengthPenalty = 1;
   attnrt_stopping stopping = ATTNRT_STOP_EARLY;
+  float patience = 1;
+  int32_t beamGroups = 1;
+  float diversityPenalty = 0, coveragePenalty = 0;
   float repetitionPenalty = 1;
   int32_t noRepeatNgramSize = 0;
   std::vector<int32_t> suppressed, beginSuppressed;

@@ -45,7 +45,8 @@ void keepFirst(std::vector<Share> &shares, double p) {
   shares.resize(count);
 }
 
-/// Locally typical sampling (Meister et al., 2023): first those whose surprise is closest to the expected one.
+/// Locally typical sampling (Meister et al., 2023): first those whose surprise is closest to the expected
+/// one.
 void keepTypical(std::vector<Share> &shares, double p) {
   const double sum = sumOf(shares);
   const auto surprise = [&](const Share &share) { return -std::log(share.weight / sum); };

@@ -10,7 +10,7 @@ namespace attnrt {
 
 struct SamplingRules {
   float temperature = 1;
-  int topK = 0;   // 0: all
+  int topK = 0;       // 0: all
   float topP = 1;     // 1: all
   float minP = 0;     // 0: all
   float typicalP = 1; // 1: all

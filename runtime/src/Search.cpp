@@ -16,8 +16,8 @@ float normalisedScore(double total, int length, float penalty) {
 }
 
 int HypothesisTree::add(int parent, Candidate candidate) {
-  nodes.push_back({parent, candidate.id, candidate.logProbability, total(parent) + candidate.score,
-                   length(parent) + 1});
+  nodes.push_back(
+      {parent, candidate.id, candidate.logProbability, total(parent) + candidate.score, length(parent) + 1});
   return static_cast<int>(nodes.size()) - 1;
 }
 
@@ -131,7 +131,7 @@ bool BeamSearch::mustStop(bool isLastStep) const {
   if (isLastStep || live.empty())
     return true;
   // Totals only fall, so without a length penalty nothing beats a hypothesis that ended as the best of all.
-  if (rules.lengthPenalty == 0 && bestHasEnded && rules.nBest == 1)
+  if (rules.lengthPenalty == 0 && bestHasEnded && rules.nBest == 1 && !rules.ranksLater)
     return true;
   const size_t enough = rules.patience;
   if (finished.size() < enough)

@@ -23,6 +23,7 @@ struct Hypothesis {
   double total = 0;                    // their sum
   float score = 0;                     // what the search ranks by
   bool ended = false;
+  std::vector<float> attention; // ids x source tokens, where it was asked for
 };
 
 /// What a search has to keep to.
@@ -32,6 +33,7 @@ struct SearchRules {
   int patience = 1; // how many finished hypotheses end the search
   float lengthPenalty = 1;
   attnrt_stopping stopping = ATTNRT_STOP_EARLY;
+  bool ranksLater = false; // what has finished is ranked by more than its score in the end
   int maxLength = 1;
   int32_t start = 0, end = 0;
 

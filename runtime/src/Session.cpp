@@ -218,9 +218,19 @@ std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targe
   return all;
 }
 
-void Session::attend(attnrt_ids target, float *attention) {
-  size(Target) = placeTargets({&target, 1});
-  call("attend", ATTNRT_USE_ATTEND, {targetIds.data(), sourceLengths.data(), attention});
+std::vector<std::vector<float>> Session::attend(std::span<const attnrt_ids> targets,
+                                                std::span<const attnrt_ids> sources) {
+  const size_t longest = placeTargets(targets), padded = size(Source);
+  size(Target) = static_cast<int64_t>(longest);
+  std::vector<float> all(targets.size() * longest * padded); // batch x target x source
+  call("attend", ATTNRT_USE_ATTEND, {targetIds.data(), sourceLengths.data(), all.data()});
+  std::vector<std::vector<float>> lists(targets.size());
+  for (size_t s = 0; s < targets.size(); ++s)
+    for (size_t t = 0; t <= targets[s].count; ++t) {
+      const float *row = all.data() + (s * longest + t) * padded;
+      lists[s].insert(lists[s].end(), row, row + sources[s].count);
+    }
+  return lists;
 }
 
 } // namespace attnrt

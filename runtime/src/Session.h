@@ -58,8 +58,10 @@ public:
   /// request.
   std::vector<std::vector<float>> score(std::span<const attnrt_ids> targets);
 
-  /// (target.count + 1) x source length of the request's only sentence.
-  void attend(attnrt_ids target, float *attention);
+  /// The attention of each target's tokens and of the token after it, one list per sentence of the request:
+  /// (target.count + 1) x source.count. `sources` are the request's.
+  std::vector<std::vector<float>> attend(std::span<const attnrt_ids> targets,
+                                         std::span<const attnrt_ids> sources);
 
   /// Held while a call runs: a second one fails.
   class Guard {

@@ -144,6 +144,24 @@ attnrt_status attnrt_result_get(const attnrt_result *result, size_t sentence, si
   });
 }
 
+attnrt_status attnrt_result_attention(const attnrt_result *result, size_t sentence, size_t rank, size_t *rows,
+                                      size_t *columns, const float **values) {
+  return guard([&] {
+    requirePointer(result, "result");
+    requirePointer(rows, "rows");
+    requirePointer(columns, "columns");
+    requirePointer(values, "values");
+    check(rank < attnrt_result_count(result, sentence), ATTNRT_OUT_OF_RANGE, "there is no hypothesis ", rank,
+          " of sentence ", sentence);
+    const Hypothesis &hypothesis = result->sentences[sentence][rank];
+    check(!hypothesis.attention.empty() || hypothesis.ids.empty(), ATTNRT_INVALID_ARGUMENT,
+          "the decode was not told to return attention");
+    *rows = hypothesis.ids.size();
+    *columns = *rows > 0 ? hypothesis.attention.size() / *rows : 0;
+    *values = hypothesis.attention.data();
+  });
+}
+
 void attnrt_result_destroy(attnrt_result *result) { delete result; }
 
 attnrt_status attnrt_score(attnrt_session *session, size_t count, const attnrt_ids *sources,
@@ -165,8 +183,10 @@ attnrt_status attnrt_attend(attnrt_session *session, attnrt_ids source, attnrt_i
     requirePointer(session, "session");
     requirePointer(attention, "attention");
     const Session::Guard busy(session->session);
-    session->session.encode(viewIds(1, &source, "source"), 1, 1);
-    session->session.attend(viewIds(1, &target, "target")[0], attention);
+    const auto sources = viewIds(1, &source, "source"), targets = viewIds(1, &target, "target");
+    session->session.encode(sources, 1, 1);
+    const std::vector<float> values = session->session.attend(targets, sources)[0];
+    std::copy(values.begin(), values.end(), attention);
   });
 }
 

@@ -33,11 +33,11 @@ struct TokenRules {
   int32_t start = 0, end = 0;
   int minLength = 0, maxLength = 1;
   float repetitionPenalty = 1;
-  int noRepeatNgramSize = 0;                   // 0: none
-  std::vector<int32_t> suppressed;             // sorted
-  std::vector<int32_t> beginSuppressed;        // sorted; right after what is forced
-  std::vector<std::vector<int32_t>> badWords;  // none of them empty
-  std::optional<int32_t> forcedLast;           // at the maximum length
+  int noRepeatNgramSize = 0;                  // 0: none
+  std::vector<int32_t> suppressed;            // sorted
+  std::vector<int32_t> beginSuppressed;       // sorted; right after what is forced
+  std::vector<std::vector<int32_t>> badWords; // none of them empty
+  std::optional<int32_t> forcedLast;          // at the maximum length
   bool renormalizes = false;
 
   /// How many tokens of one step these rules can forbid, if they do not depend on what came before.

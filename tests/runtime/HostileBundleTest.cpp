@@ -73,6 +73,13 @@ TEST(HostileBundle, EveryWrongFieldIsNamed) {
       {"end at", [](Json &m) { m["weights"]["tensors"].erase(1); }},
       {"decoding.max_length", [](Json &m) { m["decoding"]["max_length"] = 0; }},
       {"decoding.early_stopping", [](Json &m) { m["decoding"]["early_stopping"] = "maybe"; }},
+      {"decoding.repetition_penalty", [](Json &m) { m["decoding"]["repetition_penalty"] = 0; }},
+      {"decoding.patience", [](Json &m) { m["decoding"]["patience"] = "much"; }},
+      {"decoding.num_beam_groups", [](Json &m) { m["decoding"]["num_beam_groups"] = 2; }},
+      {"decoding.suppress_tokens[1]", [](Json &m) { m["decoding"]["suppress_tokens"] = {3, 7}; }},
+      {"decoding.bad_words_ids[0]: is empty",
+       [](Json &m) { m["decoding"]["bad_words_ids"] = {Json::array()}; }},
+      {"decoding.forced_bos_token_id", [](Json &m) { m["decoding"]["forced_bos_token_id"] = -1; }},
       {"not the same in manifest.json", [](Json &m) { m["variants"][0]["features"] = "avx2"; }},
       {"number of entries, variants or kernels", [](Json &m) { m["kernels"].push_back("another"); }},
   };

@@ -45,7 +45,8 @@ bool isAllowed(const Ids &history, size_t given, int32_t token, const attnrt_dec
   if (size > 0 && history.size() >= size && contains(history, Ids(longer.end() - size, longer.end())))
     return false;
   for (size_t i = 0; i < options.bad_words_count; ++i) {
-    const Ids word(options.bad_words_ids[i].ids, options.bad_words_ids[i].ids + options.bad_words_ids[i].count);
+    const Ids word(options.bad_words_ids[i].ids,
+                   options.bad_words_ids[i].ids + options.bad_words_ids[i].count);
     if (word != Ids{end} && word.size() <= history.size() && endsWith(longer, word))
       return false;
   }
@@ -68,9 +69,10 @@ std::vector<double> scoresOf(const Ids &source, const Ids &ids, const attnrt_dec
       scores[v] = -INFINITY;
     sum += std::exp(scores[v]);
   }
-  const int32_t forced = ids.size() < given                                        ? options.forced_bos_token_id
-                         : static_cast<int>(ids.size()) + 1 == options.max_length ? options.forced_eos_token_id
-                                                                                  : -1;
+  const int32_t forced = ids.size() < given ? options.forced_bos_token_id
+                         : static_cast<int>(ids.size()) + 1 == options.max_length
+                             ? options.forced_eos_token_id
+                             : -1;
   for (int32_t v = 0; v < targetVocabulary; ++v) {
     scores[v] -= options.renormalize_logits ? std::log(sum) : 0;
     if (forced >= 0)
@@ -121,31 +123,99 @@ double OracleHypothesis::score(double penalty) const {
   return total / std::pow(static_cast<double>(std::max<size_t>(ids.size(), 1)), penalty);
 }
 
-std::vector<OracleHypothesis> oracleBeam(const Ids &source, const attnrt_decode_options &options) {
-  const size_t beam = options.beam;
-  std::vector<OracleHypothesis> live(1), finished;
-  for (int length = 1; length <= options.max_length; ++length) {
+namespace {
+
+/// One group of a beam search; `options.beam` is its own.
+struct Group {
+  std::vector<OracleHypothesis> live = std::vector<OracleHypothesis>(1), finished;
+
+  /// `lost`: what each token loses.
+  void advance(const Ids &source, const attnrt_decode_options &options,
+               const std::vector<double> &lost = std::vector<double>(targetVocabulary, 0)) {
+    if (live.empty())
+      return;
+    const size_t beam = options.beam;
+    const bool isLast = static_cast<int>(live[0].ids.size()) + 1 >= options.max_length;
     std::vector<OracleHypothesis> best = continuations(source, live, options);
+    for (OracleHypothesis &hypothesis : best)
+      hypothesis.total -= lost[hypothesis.ids.back()];
+    std::sort(best.begin(), best.end(), isBetterTotal);
     best.resize(std::min(best.size(), 2 * beam));
     if (best.empty() && finished.empty())
       finished = live; // nothing may follow
     live.clear();
     for (size_t rank = 0; rank < best.size(); ++rank) {
-      const bool counts = rank < beam;
-      if (counts && (best[rank].ended() || length == options.max_length)) {
+      if (rank < beam && (best[rank].ended() || isLast))
         finished.push_back(best[rank]);
-      } else if (!best[rank].ended() && live.size() < beam) {
+      else if (!best[rank].ended() && live.size() < beam)
         live.push_back(best[rank]);
-      }
     }
-    if (isDone(finished, live, options))
-      break;
+    if (isLast || isDone(finished, live, options))
+      live.clear();
   }
-  std::sort(finished.begin(), finished.end(), [&](const auto &a, const auto &b) {
-    return a.score(options.length_penalty) > b.score(options.length_penalty);
-  });
-  finished.resize(std::min<size_t>(finished.size(), options.n_best));
+};
+
+void keepBest(std::vector<OracleHypothesis> &hypotheses, size_t count, double penalty) {
+  std::stable_sort(hypotheses.begin(), hypotheses.end(),
+                   [&](const auto &a, const auto &b) { return a.score(penalty) > b.score(penalty); });
+  hypotheses.resize(std::min(hypotheses.size(), count));
+}
+
+} // namespace
+
+std::vector<OracleHypothesis> oracleFinished(const Ids &source, const attnrt_decode_options &options) {
+  Group group;
+  while (!group.live.empty())
+    group.advance(source, options);
+  return group.finished;
+}
+
+std::vector<OracleHypothesis> oracleBeam(const Ids &source, const attnrt_decode_options &options) {
+  std::vector<OracleHypothesis> finished = oracleFinished(source, options);
+  keepBest(finished, options.n_best, options.length_penalty);
   return finished;
+}
+
+std::vector<OracleHypothesis> oracleDiverse(const Ids &source, const attnrt_decode_options &options) {
+  attnrt_decode_options own = options;
+  own.beam = options.beam / options.num_beam_groups;
+  std::vector<Group> groups(options.num_beam_groups);
+  for (int step = 0; step < options.max_length; ++step) {
+    std::vector<double> lost(targetVocabulary, 0);
+    for (Group &group : groups) {
+      group.advance(source, own, lost);
+      for (const OracleHypothesis &hypothesis : group.live)
+        lost[hypothesis.ids.back()] += static_cast<double>(options.diversity_penalty);
+    }
+  }
+  std::vector<OracleHypothesis> all;
+  for (Group &group : groups) {
+    keepBest(group.finished, options.n_best, options.length_penalty);
+    all.insert(all.end(), group.finished.begin(), group.finished.end());
+  }
+  keepBest(all, options.n_best, options.length_penalty);
+  return all;
+}
+
+std::vector<OracleHypothesis> oracleAlternatives(const Ids &source, const attnrt_decode_options &options) {
+  Group beginning;
+  if (options.forced_bos_token_id >= 0)
+    beginning.advance(source, options);
+  std::vector<OracleHypothesis> all;
+  for (const OracleHypothesis &first : continuations(source, beginning.live, options)) {
+    if (all.size() == static_cast<size_t>(options.n_best))
+      break;
+    Group group;
+    group.live = {first};
+    if (first.ended())
+      std::swap(group.live, group.finished);
+    while (!group.live.empty())
+      group.advance(source, options);
+    keepBest(group.finished, 1, options.length_penalty);
+    all.push_back(group.finished[0]);
+  }
+  keepBest(all, options.n_best, options.length_penalty);
+  return all;
 }
 
 OracleHypothesis oracleExhaustive(const Ids &source, int length, double penalty) {

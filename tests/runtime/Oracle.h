@@ -20,6 +20,15 @@ struct OracleHypothesis {
 /// n-best list of one source.
 std::vector<OracleHypothesis> oracleBeam(const Ids &source, const attnrt_decode_options &options);
 
+/// All that finished, in the order in which they did.
+std::vector<OracleHypothesis> oracleFinished(const Ids &source, const attnrt_decode_options &options);
+
+/// n-best list of a diverse beam search.
+std::vector<OracleHypothesis> oracleDiverse(const Ids &source, const attnrt_decode_options &options);
+
+/// The best continuation of each of the n_best first tokens that are not forced.
+std::vector<OracleHypothesis> oracleAlternatives(const Ids &source, const attnrt_decode_options &options);
+
 /// The best of all outputs of at most `length` tokens, found by trying every one.
 OracleHypothesis oracleExhaustive(const Ids &source, int length, double penalty);
 

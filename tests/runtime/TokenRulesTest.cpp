@@ -28,6 +28,8 @@ protected:
         }
   }
 
+  static const Ids &testSource() { return toy::testSources()[2]; }
+
   attnrt_status statusOfDecode(const std::function<void(attnrt_decode_options &)> &set) {
     attnrt_decode_options options = model.decodeOptions();
     set(options);
@@ -47,7 +49,8 @@ TEST_F(TokenRules, RepeatedNgramsAreForbidden) {
 }
 
 TEST_F(TokenRules, BadWordsNeverOccur) {
-  const int32_t one[] = {4}, two[] = {5, 3}, three[] = {3, 3, 6}, ending[] = {toy::end}, late[] = {6, toy::end};
+  const int32_t one[] = {4}, two[] = {5, 3}, three[] = {3, 3, 6}, ending[] = {toy::end},
+                late[] = {6, toy::end};
   const attnrt_ids words[] = {{2, two}, {3, three}, {1, ending}, {2, late}, {1, one}};
   for (const size_t count : {4, 5})
     expectOracleForAll([&](auto &o) { o.bad_words_count = count, o.bad_words_ids = words; });
@@ -146,11 +149,12 @@ TEST_F(TokenRules, APrefixComesAfterTheForcedFirstToken) {
     EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), lists[s][0].ids.begin()));
     EXPECT_EQ(0, lists[s][0].logProbabilities[0]);
     for (size_t i = 1; i < wanted.size(); ++i)
-      EXPECT_EQ(toy::nextLogProbabilities(toy::testSources()[s], [&] {
-                  Ids history{toy::start};
-                  history.insert(history.end(), wanted.begin(), wanted.begin() + i);
-                  return history;
-                }())[wanted[i]],
+      EXPECT_EQ(toy::nextLogProbabilities(toy::testSources()[s],
+                                          [&] {
+                                            Ids history{toy::start};
+                                            history.insert(history.end(), wanted.begin(), wanted.begin() + i);
+                                            return history;
+                                          }())[wanted[i]],
                 lists[s][0].logProbabilities[i]);
   }
 }
@@ -169,14 +173,44 @@ TEST_F(TokenRules, SamplesKeepToTheRules) {
     }
 }
 
+TEST_F(TokenRules, TheBundlesDefaultsAreFilledIn) {
+  nlohmann::ordered_json changed = toy::manifest();
+  changed["decoding"]["suppress_tokens"] = {4};
+  changed["decoding"]["begin_suppress_tokens"] = {3, 5};
+  changed["decoding"]["bad_words_ids"] = nlohmann::json::array({{6, 6}, {5}});
+  changed["decoding"]["forced_bos_token_id"] = 3;
+  changed["decoding"]["forced_eos_token_id"] = toy::end;
+  changed["decoding"]["no_repeat_ngram_size"] = 3;
+  changed["decoding"]["repetition_penalty"] = 1.5;
+  changed["decoding"]["renormalize_logits"] = true;
+  const std::string text = changed.dump();
+  folder.write("manifest.json", text);
+  char hash[33];
+  attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));
+  const attnrt_descriptor trusting = toy::withHash(hash);
+  const attnrt::api::Model strict(&trusting, folder.path());
+  const attnrt_decode_options options = strict.decodeOptions();
+  const auto got = attnrt::api::Session(strict, strict.sessionOptions()).decode({{testSource()}}, options);
+  expectLists(toy::oracleBeam(testSource(), options), got[0], options.length_penalty);
+
+  attnrt_decode_options same = model.decodeOptions();
+  const int32_t begin[] = {3, 5}, six[] = {6, 6}, five[] = {5}, four[] = {4};
+  const attnrt_ids words[] = {{2, six}, {1, five}};
+  same.suppressed_count = 1, same.suppressed = four;
+  same.begin_suppress_count = 2, same.begin_suppress_tokens = begin;
+  same.bad_words_count = 2, same.bad_words_ids = words;
+  same.forced_bos_token_id = 3, same.forced_eos_token_id = toy::end;
+  same.no_repeat_ngram_size = 3, same.repetition_penalty = 1.5f, same.renormalize_logits = 1;
+  EXPECT_EQ(session(1, 1, 12).decode({{testSource()}}, same)[0][0].ids, got[0][0].ids);
+}
+
 TEST_F(TokenRules, MistakesAreRefused) {
   const int32_t outside[] = {toy::targetVocabulary}, good[] = {3};
   const attnrt_ids word{1, outside}, empty{0, nullptr}, lists[] = {{1, good}, {1, good}};
   EXPECT_EQ(ATTNRT_OK, statusOfDecode([](auto &) {}));
   for (const std::function<void(attnrt_decode_options &)> &set :
        std::vector<std::function<void(attnrt_decode_options &)>>{
-           [](auto &o) { o.repetition_penalty = 0; },
-           [](auto &o) { o.repetition_penalty = NAN; },
+           [](auto &o) { o.repetition_penalty = 0; }, [](auto &o) { o.repetition_penalty = NAN; },
            [](auto &o) { o.no_repeat_ngram_size = -1; },
            [&](auto &o) { o.suppressed_count = 1, o.suppressed = outside; },
            [](auto &o) { o.begin_suppress_count = 1; },
@@ -188,8 +222,7 @@ TEST_F(TokenRules, MistakesAreRefused) {
            [](auto &o) { o.forced_eos_token_id = -2; },
            [&](auto &o) { o.shortlist_count = 2, o.shortlists = lists; },
            [&](auto &o) { o.shortlist_count = 1, o.shortlists = &word; },
-           [](auto &o) { o.shortlist_count = 1; },
-           [](auto &o) { o.sample = 1, o.min_p = 2; },
+           [](auto &o) { o.shortlist_count = 1; }, [](auto &o) { o.sample = 1, o.min_p = 2; },
            [](auto &o) { o.sample = 1, o.typical_p = 0; }})
     EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, statusOfDecode(set));
 }
@@ -201,7 +234,8 @@ TEST_F(TokenRules, RulesThatSeeEveryTokenNeedTheirMemory) {
   attnrt_decode_options options = model.decodeOptions();
   options.no_repeat_ngram_size = 2;
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, statusOf([&] { opened.decode({{Ids{3}}}, options); }));
-  EXPECT_NE(std::string::npos, std::string(attnrt_last_error()).find("ATTNRT_USE_SAMPLE")) << attnrt_last_error();
+  EXPECT_NE(std::string::npos, std::string(attnrt_last_error()).find("ATTNRT_USE_SAMPLE"))
+      << attnrt_last_error();
 }
 
 } // namespace

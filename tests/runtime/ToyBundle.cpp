@@ -143,10 +143,12 @@ int32_t score(const attnrt_invocation *call) {
 
 /// Target position t looks at source position t, or at the last one.
 int32_t attend(const attnrt_invocation *call) {
-  for (int64_t t = 0; t < call->sizes[Target]; ++t)
-    for (int64_t s = 0; s < call->sizes[Source]; ++s)
-      tensor<float>(*call, 2)[t * call->sizes[Source] + s] =
-          s == std::min(t, call->sizes[Source] - 1) ? 1 : 0;
+  const int64_t targets = call->sizes[Target], sources = call->sizes[Source];
+  for (int64_t b = 0; b < call->sizes[Batch]; ++b)
+    for (int64_t t = 0; t < targets; ++t)
+      for (int64_t s = 0; s < sources; ++s)
+        tensor<float>(*call, 2)[(b * targets + t) * sources + s] =
+            s == std::min<int64_t>(t, tensor<int32_t>(*call, 1)[b] - 1) ? 1 : 0;
   return 0;
 }
 

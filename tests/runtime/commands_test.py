@@ -94,9 +94,13 @@ class Commands(unittest.TestCase):
     def test_mistakes_name_their_line_and_exit_with_1(self):
         for command, options, text, part in (
             ("run", ["--ids"], "3 2\n3 x\n", "line 2: 'x' is no token id"),
-            ("run", ["--ids"], "3 99\n", "line 1: token 1 of source 0 is 99"),
+            ("run", ["--ids"], "3 4\n3 99\n5\n", "line 2: token 1 of source 0 is 99"),
+            ("run", ["--num-beam-groups", 2], "a\n", "num_beam_groups is 2, which does not divide the beam of 1"),
+            ("run", ["--suppress-tokens", "3,99"], "a\n", "suppressed has the token 99"),
+            ("run", ["--shortlist", "/no/such/file"], "a\n", "'/no/such/file' cannot be read"),
+            ("run", ["--bad-words-ids", "3 x"], "a\n", "'x' is no token id"),
             ("run", [], "a" * 40 + "\n", "source length must be from 1 to 32"),
-            ("run", ["--beam", 2, "--n-best", 3], "a\n", "n_best is larger than the beam"),
+            ("run", ["--beam", 2, "--n-best", 3], "a\n", "n_best is larger than the beam times patience"),
             ("run", ["--variant", "future"], "", "needs no_such_feature"),
             ("score", [], "abc\n", "line 1: has no TAB"),
             ("inspect", ["--variant", "none"], "", "no variant 'none'"),
@@ -104,6 +108,88 @@ class Commands(unittest.TestCase):
             done = self.call(command, self.bundle, *options, text=text)
             self.assertEqual(1, done.returncode, (command, options))
             self.assertIn(part, done.stderr)
+
+    def test_what_was_right_before_a_mistake_is_printed(self):
+        done = self.call("run", self.bundle, "--ids", text="3 4\n\n3 x\n5\n")
+        self.assertEqual(1, done.returncode)
+        self.assertEqual(self.run_lines("--ids", sources=["3 4", ""]), done.stdout.split("\n")[:-1])
+
+    def test_bad_lines_can_be_skipped(self):
+        sources = ["3 4", "3 x", "3 99", "5 5 2"]
+        done = self.call("run", self.bundle, "--ids", "--skip-bad-lines", text="".join(s + "\n" for s in sources))
+        self.assertEqual(1, done.returncode)
+        good = self.run_lines("--ids", sources=[sources[0], sources[3]])
+        self.assertEqual([good[0], "", "", good[1]], done.stdout.split("\n")[:-1])
+        for part in ("line 2: 'x' is no token id", "line 3: token 1 of source 0 is 99"):
+            self.assertIn(part, done.stderr)
+
+    def test_lines_come_out_as_they_come_in(self):
+        with subprocess.Popen([ATTNC, "run", self.bundle], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+            wanted = self.run_lines(sources=["abc", "da"])
+            for source, output in zip(["abc", "da"], wanted):
+                run.stdin.write(source + "\n")
+                run.stdin.flush()
+                self.assertEqual(output + "\n", run.stdout.readline())  # the next line has not been written yet
+            run.stdin.close()
+
+    def test_batches_by_tokens_keep_results_and_their_order(self):
+        sources = ["a" * (1 + 7 * i % 13) + "bcd"[i % 3] for i in range(50)] + ["", "한"]
+        wanted = self.run_lines("--beam", 2, "--scores", sources=sources)
+        for options in (["--batch-tokens", 30], ["--batch-tokens", 1], ["--batch-tokens", 100, "--batch", 3]):
+            self.assertEqual(wanted, self.run_lines("--beam", 2, "--scores", *options, sources=sources))
+
+    def test_json_has_ids_tokens_scores_and_alignments(self):
+        lines = [json.loads(l) for l in self.run_lines("--beam", 2, "--n-best", 2, "--json", "--alignments")]
+        self.assertEqual([[], 2], [lines[4]["outputs"], len(lines[0]["outputs"])])
+        self.assertEqual(list(range(1, len(SOURCES) + 1)), [line["line"] for line in lines])
+        best = lines[0]["outputs"][0]
+        self.assertEqual(best["text"], " ".join(best["tokens"]))
+        self.assertAlmostEqual(best["total"], sum(best["log_probabilities"]), places=5)
+        self.assertEqual(len(best["ids"]) + best["ended"], len(best["log_probabilities"]))
+        # The toy looks at the position of the target, or at the last of "abc" and the end token.
+        self.assertEqual([[min(t, 3), t] for t in range(len(best["ids"]))], best["alignment"])
+
+    def test_alignments_are_pairs_of_positions(self):
+        plain = self.run_lines("--scores")
+        for line, aligned in zip(plain, self.run_lines("--scores", "--alignments")):
+            words = line.split("\t")[0].split()
+            pairs = aligned[len(line):].split()
+            self.assertTrue(aligned.startswith(line))
+            self.assertEqual(list(range(len(words))), [int(p.split("-")[1]) for p in pairs])
+
+    def test_rules_for_tokens_are_kept(self):
+        shortlist = pathlib.Path(self.scratch.name) / "shortlist"
+        shortlist.write_text("3 5\n")
+
+        def outputs(*options):
+            return [[int(i) for i in l.split()] for l in self.run_lines("--ids", "--beam", 3, *options, sources=["3 4", "5 6 7"])]
+
+        for ids in outputs("--shortlist", shortlist):
+            self.assertLessEqual(set(ids), {3, 5})
+        for ids in outputs("--no-repeat-ngram-size", 1):
+            self.assertEqual(len(ids), len(set(ids)))
+        for ids in outputs("--suppress-tokens", "3,4", "--min-length", 5):
+            self.assertFalse({3, 4} & set(ids))
+        for ids in outputs("--forced-bos-token-id", 6, "--begin-suppress-tokens", "3,4,5", "--min-length", 2):
+            self.assertEqual([6, 6], ids[:2])
+        for ids in outputs("--max-length", 4, "--min-length", 4, "--forced-eos-token-id", 5):
+            self.assertEqual(5, ids[3])
+        for ids in outputs("--bad-words-ids", "3", "--bad-words-ids", "4 4", "--min-length", 9):
+            self.assertNotIn(3, ids)
+            self.assertNotIn((4, 4), zip(ids, ids[1:]))
+        self.assertNotEqual(outputs("--repetition-penalty", 5), outputs())
+
+    def test_other_searches_give_other_outputs(self):
+        for options in (["--num-beam-groups", 4, "--diversity-penalty", 9], ["--alternatives", 3]):
+            n_best = [] if options[0] == "--alternatives" else ["--n-best", 3]
+            beam = ["--beam", 1] if options[0] == "--alternatives" else ["--beam", 4]
+            got = self.run_lines(*beam, *n_best, *options, sources=["abc"])
+            self.assertEqual(3, len({line.split()[0] if line else "" for line in got}), options)
+
+    def test_help_is_in_groups(self):
+        text = self.lines("run", "--help")
+        for group in ("Search:", "Tokens:", "Sampling:", "Lines:", "Machine:"):
+            self.assertIn(group, "\n".join(text))
 
     def test_wrong_usage_exits_with_2(self):
         for arguments in (["run"], ["run", self.bundle, "--beam", "x"], ["bench", self.bundle], ["run", "--nonsense"]):

@@ -101,6 +101,21 @@ TEST(GoodSpecs, MaxLengthFollowsTheTableOfPositions) {
             40);
 }
 
+TEST(GoodSpecs, ReadRulesOfDecoding) {
+  DecodingSpec decoding =
+      readGood(smallModel("{random: 1}", "  decoding: {beam: 4, num_beam_groups: 2, "
+                                         "suppress_tokens: [3, 4], bad_words_ids: [[5], [3, 4]], "
+                                         "forced_bos_token_id: 3, renormalize_logits: true}\n"))
+          .model->decoding;
+  EXPECT_EQ(*decoding.beamGroups, 2);
+  EXPECT_EQ(*decoding.suppressed, (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(*decoding.badWords, (std::vector<std::vector<int64_t>>{{5}, {3, 4}}));
+  EXPECT_EQ(**decoding.forcedFirst, 3);
+  EXPECT_FALSE(decoding.forcedLast->has_value());
+  EXPECT_TRUE(*decoding.renormalizes);
+  EXPECT_TRUE(decoding.beginSuppressed->empty());
+}
+
 TEST(GoodSpecs, KeepLinesAndColumns) {
   ModelSpec model = *readGood(smallModel()).model;
   EXPECT_EQ(model.width.where.line, 4u);

@@ -147,14 +147,15 @@ typedef enum attnrt_use {
 /* What the session has room for. More is ATTNRT_OUT_OF_RANGE, never a reallocation. */
 typedef struct attnrt_session_options {
   size_t size;
-  int32_t batch;      /* sentences at once */
-  int32_t beam;       /* hypotheses, or samples, per sentence */
-  int32_t source;     /* tokens of the longest source */
-  int32_t target;     /* tokens of the longest target, the end token counted */
-  int32_t suppressed; /* tokens that a decode may forbid: suppressed, begin_suppress_tokens and bad_words_ids */
-  uint32_t uses;      /* the attnrt_use flags: what is not used takes no memory */
-  int32_t threads;    /* of the session's own pool, as in attnrt_pool_create(); ignored where `pool` is set */
-  attnrt_pool *pool;  /* or null */
+  int32_t batch;  /* sentences at once */
+  int32_t beam;   /* hypotheses, or samples, per sentence */
+  int32_t source; /* tokens of the longest source */
+  int32_t target; /* tokens of the longest target, the end token counted */
+  int32_t
+      suppressed;  /* tokens that a decode may forbid: suppressed, begin_suppress_tokens and bad_words_ids */
+  uint32_t uses;   /* the attnrt_use flags: what is not used takes no memory */
+  int32_t threads; /* of the session's own pool, as in attnrt_pool_create(); ignored where `pool` is set */
+  attnrt_pool *pool; /* or null */
 } attnrt_session_options;
 
 /* Fills in the bundle's decoding defaults: batch 1, its beam and maximum length, one thread. */
@@ -177,8 +178,8 @@ attnrt_status attnrt_cancel_create(attnrt_cancel **out);
 void attnrt_cancel_trigger(attnrt_cancel *cancel); /* any thread; stays triggered */
 void attnrt_cancel_destroy(attnrt_cancel *cancel);
 
-/* When a beam search (of 2 or more) ends: as soon as `beam` hypotheses have ended; when no running one can still beat the
- * worst of them at its present length; or at any length up to the maximum. */
+/* When a beam search (of 2 or more) ends: as soon as `beam` hypotheses have ended; when no running one can
+ * still beat the worst of them at its present length; or at any length up to the maximum. */
 typedef enum attnrt_stopping {
   ATTNRT_STOP_EARLY = 0,
   ATTNRT_STOP_LATER = 1,
@@ -225,12 +226,13 @@ typedef struct attnrt_decode_options {
   const attnrt_ids *shortlists; /* * the only tokens, besides the end token, that are chosen; empty: all */
   int32_t renormalize_logits;   /* * 1: what rules leave over sums to one again */
   float min_p;                  /* when sampling: tokens this much as probable as the best; 0: all */
-  float typical_p;              /* when sampling: the most typical tokens that have this probability; 1: all */
+  float typical_p; /* when sampling: the most typical tokens that have this probability; 1: all */
 
   /* Rules for searches. Each needs a beam of 2 or more, but for alternatives and what looks at attention. */
-  float patience;          /* 1; the search is for round(patience * beam) finished hypotheses */
-  int32_t num_beam_groups; /* 1; groups of beam / num_beam_groups hypotheses that search side by side */
-  float diversity_penalty; /* what a token loses for each earlier group's hypothesis that takes it at this step */
+  float patience;              /* 1; the search is for round(patience * beam) finished hypotheses */
+  int32_t num_beam_groups;     /* 1; groups of beam / num_beam_groups hypotheses that search side by side */
+  float diversity_penalty;     /* what a token loses for each earlier group's hypothesis that takes it at this
+                                  step */
   int32_t return_alternatives; /* 1: the n_best most probable first tokens that are not given, each continued
                                 * by a search of its own; the session's beam must be n_best * beam or more */
   float min_alternative_probability; /* first tokens less probable than this are left out */
@@ -255,8 +257,9 @@ typedef struct attnrt_hypothesis {
 
 /* Decodes `count` sources. Log-probabilities are the model's own, whatever the rules made of them; those of
  * forced tokens are 0. A hypothesis' score is sum / length ^ length_penalty, the end token counted, where the
- * sum is of the log-probabilities as the rules changed them (`total`, if none did), plus the coverage penalty. With `on_token`, greedy search and sampling report each token when it is
- * chosen, beam search reports its n-best lists when a sentence is done. `options` may be null. On success
+ * sum is of the log-probabilities as the rules changed them (`total`, if none did), plus the coverage
+ * penalty. With `on_token`, greedy search and sampling report each token when it is chosen, beam search
+ * reports its n-best lists when a sentence is done. `options` may be null. On success
  * `*out` is yours: free it with attnrt_result_destroy(). */
 attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_ids *sources,
                             const attnrt_decode_options *options, attnrt_result **out);
@@ -267,8 +270,8 @@ attnrt_status attnrt_result_get(const attnrt_result *result, size_t sentence, si
                                 attnrt_hypothesis *out);
 
 /* The cross-attention (last layer, mean of the heads) of a hypothesis, if `return_attention` was set: `*rows`
- * rows, one for each of its ids and for the end token where `ended`, of `*columns` values, one for each source
- * token. `*values` points into the result. */
+ * rows, one for each of its ids and for the end token where `ended`, of `*columns` values, one for each
+ * source token. `*values` points into the result. */
 attnrt_status attnrt_result_attention(const attnrt_result *result, size_t sentence, size_t rank, size_t *rows,
                                       size_t *columns, const float **values);
 void attnrt_result_destroy(attnrt_result *result);

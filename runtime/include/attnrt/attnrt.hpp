@@ -35,6 +35,7 @@ struct Hypothesis {
   std::vector<float> logProbabilities; // of each id, then of the end token where `ended`
   float total, score;
   bool ended;
+  std::vector<float> attention; // of each log-probability's token: one value per source token; if asked for
 };
 
 inline std::vector<attnrt_ids> view(std::span<const Ids> lists) {
@@ -140,7 +141,7 @@ public:
     std::vector<std::vector<Hypothesis>> lists(sources.size());
     for (size_t s = 0; s < sources.size(); ++s)
       for (size_t rank = 0; rank < attnrt_result_count(made, s); ++rank)
-        lists[s].push_back(copyHypothesis(made, s, rank));
+        lists[s].push_back(copyHypothesis(made, s, rank, options.return_attention != 0));
     return lists;
   }
 
@@ -171,13 +172,21 @@ public:
   }
 
 private:
-  static Hypothesis copyHypothesis(const attnrt_result *result, size_t sentence, size_t rank) {
+  static Hypothesis copyHypothesis(const attnrt_result *result, size_t sentence, size_t rank,
+                                   bool hasAttention) {
     attnrt_hypothesis found;
     check(attnrt_result_get(result, sentence, rank, &found));
+    size_t rows = 0, columns = 0;
+    const float *attention = nullptr;
+    if (hasAttention)
+      check(attnrt_result_attention(result, sentence, rank, &rows, &columns, &attention));
     const size_t scored = found.ids.count + (found.ended ? 1 : 0);
     return {Ids(found.ids.ids, found.ids.ids + found.ids.count),
-            std::vector<float>(found.log_probabilities, found.log_probabilities + scored), found.total,
-            found.score, found.ended != 0};
+            std::vector<float>(found.log_probabilities, found.log_probabilities + scored),
+            found.total,
+            found.score,
+            found.ended != 0,
+            std::vector<float>(attention, attention + rows * columns)};
   }
 
   struct Destroy {

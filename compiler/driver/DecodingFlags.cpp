@@ -1,0 +1,223 @@
+//===- DecodingFlags.cpp - the flags of attnc run that steer decoding --------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/driver/DecodingFlags.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+namespace attnc {
+namespace {
+
+attnrt_stopping parseStopping(const std::string &text) {
+  if (text == "never")
+    return ATTNRT_STOP_NEVER_EARLY;
+  return text == "true" ? ATTNRT_STOP_EARLY : ATTNRT_STOP_LATER;
+}
+
+Ids readShortlist(const std::string &path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file)
+    throw std::runtime_error("the shortlist '" + path + "' cannot be read");
+  Ids ids = parseIds(text.str());
+  if (ids.empty())
+    throw std::runtime_error("the shortlist '" + path + "' is empty");
+  return ids;
+}
+
+void addSearchFlags(CLI::App &command, DecodingFlags &flags) {
+  const auto hypotheses = CLI::Range(1, 1024);
+  const char *group = "Search";
+  command.add_option("--beam", flags.beam, "Hypotheses followed at once; 1 is greedy")
+      ->check(hypotheses)
+      ->group(group);
+  auto *nBest = command.add_option("--n-best", flags.nBest, "Outputs (or samples) per line")
+                    ->check(hypotheses)
+                    ->group(group);
+  command.add_option("--length-penalty", flags.lengthPenalty, "Scores are sum / length ^ this")->group(group);
+  command.add_option("--min-length", flags.minLength, "Tokens before the end token is allowed")
+      ->check(CLI::NonNegativeNumber)
+      ->group(group);
+  command.add_option("--max-length", flags.maxLength, "Tokens at most, the end token counted")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  command
+      .add_option("--early-stopping", flags.earlyStopping, "When a beam search ends: true, false or never")
+      ->check(CLI::IsMember({"true", "false", "never"}))
+      ->group(group);
+  command
+      .add_option("--patience", flags.patience, "A beam search is for this times as many finished outputs")
+      ->group(group);
+  command.add_option("--num-beam-groups", flags.beamGroups, "Groups that a diverse beam search divides into")
+      ->check(hypotheses)
+      ->group(group);
+  command
+      .add_option("--diversity-penalty", flags.diversityPenalty,
+                  "What a token loses for each earlier group's hypothesis that takes it")
+      ->group(group);
+  command
+      .add_option("--coverage-penalty", flags.coveragePenalty,
+                  "What outputs lose for source tokens that they did not look at")
+      ->group(group);
+  command
+      .add_option("--alternatives", flags.alternatives,
+                  "That many outputs per line, each with another first token (after the prefix)")
+      ->check(hypotheses)
+      ->excludes(nBest)
+      ->group(group);
+  command
+      .add_option("--min-alternative-probability", flags.minAlternativeProbability,
+                  "Of an alternative's first token")
+      ->check(CLI::Range(0.0, 1.0))
+      ->group(group);
+}
+
+void addTokenFlags(CLI::App &command, DecodingFlags &flags) {
+  const char *group = "Tokens";
+  command
+      .add_option("--repetition-penalty", flags.repetitionPenalty,
+                  "Above 1: tokens become less probable once they have occurred")
+      ->group(group);
+  command
+      .add_option("--no-repeat-ngram-size", flags.ngramSize,
+                  "No run of so many tokens comes twice; 0: any may")
+      ->check(CLI::NonNegativeNumber)
+      ->group(group);
+  command.add_option("--suppress-tokens", flags.suppressed, "Ids that never occur: 3,4,5")
+      ->delimiter(',')
+      ->group(group);
+  command.add_option("--begin-suppress-tokens", flags.beginSuppressed, "Ids that are never the first: 3,4,5")
+      ->delimiter(',')
+      ->group(group);
+  command
+      .add_option("--bad-words-ids", flags.badWords,
+                  "A sequence of ids that never occurs: \"3 4 5\"; repeatable")
+      ->group(group);
+  command
+      .add_option("--forced-bos-token-id", flags.forcedFirst, "The first token, before the prefix; -1: any")
+      ->group(group);
+  command.add_option("--forced-eos-token-id", flags.forcedLast, "The token at the maximum length; -1: any")
+      ->group(group);
+  command
+      .add_option("--shortlist", flags.shortlistFile, "A file of ids: no others occur, but for the end token")
+      ->group(group);
+  command
+      .add_flag("--renormalize-logits", flags.renormalizes,
+                "What rules leave over sums to one again, for scores")
+      ->group(group);
+}
+
+void addSamplingFlags(CLI::App &command, DecodingFlags &flags) {
+  const char *group = "Sampling";
+  command.add_flag("--sample", flags.samples, "Draw tokens instead of searching")->group(group);
+  command.add_option("--top-k", flags.topK, "Draw from the k most probable tokens; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->group(group);
+  command
+      .add_option("--top-p", flags.topP, "Draw from the fewest tokens that have this probability together")
+      ->group(group);
+  command.add_option("--min-p", flags.minP, "Draw from tokens this much as probable as the best")
+      ->group(group);
+  command
+      .add_option("--typical-p", flags.typicalP,
+                  "Draw from the fewest typical tokens that have this probability together")
+      ->group(group);
+  command
+      .add_option("--temperature", flags.temperature, "Above 1 flattens, below 1 sharpens the distribution")
+      ->group(group);
+  command.add_option("--seed", flags.seed, "Seed and place among the lines fix a line's samples")
+      ->group(group);
+}
+
+template <typename To, typename From> void assign(To &to, const std::optional<From> &from) {
+  if (from)
+    to = *from;
+}
+
+} // namespace
+
+void addDecodingFlags(CLI::App &command, DecodingFlags &flags) {
+  addSearchFlags(command, flags);
+  addTokenFlags(command, flags);
+  addSamplingFlags(command, flags);
+}
+
+DecodingOptions::DecodingOptions(const Model &model, const DecodingFlags &flags)
+    : options(model.decodeOptions()) {
+  setSearch(flags);
+  setTokenRules(flags);
+  options.sample = flags.samples;
+  options.top_k = flags.topK;
+  options.top_p = flags.topP;
+  options.min_p = flags.minP;
+  options.typical_p = flags.typicalP;
+  options.temperature = flags.temperature;
+  options.seed = flags.seed;
+}
+
+void DecodingOptions::setSearch(const DecodingFlags &flags) {
+  options.return_alternatives = flags.alternatives > 0;
+  options.n_best = flags.alternatives > 0 ? flags.alternatives : flags.nBest.value_or(1);
+  options.beam =
+      flags.beam.value_or(flags.alternatives > 0 ? options.beam : std::max(options.beam, options.n_best));
+  options.min_length = flags.minLength.value_or(options.min_length);
+  options.max_length = flags.maxLength.value_or(std::max(options.max_length, options.min_length));
+  if (flags.earlyStopping)
+    options.stopping = parseStopping(*flags.earlyStopping);
+  assign(options.length_penalty, flags.lengthPenalty);
+  assign(options.patience, flags.patience);
+  assign(options.num_beam_groups, flags.beamGroups);
+  assign(options.diversity_penalty, flags.diversityPenalty);
+  assign(options.coverage_penalty, flags.coveragePenalty);
+  options.min_alternative_probability = flags.minAlternativeProbability;
+}
+
+void DecodingOptions::setTokenRules(const DecodingFlags &flags) {
+  assign(options.repetition_penalty, flags.repetitionPenalty);
+  assign(options.no_repeat_ngram_size, flags.ngramSize);
+  assign(options.forced_bos_token_id, flags.forcedFirst);
+  assign(options.forced_eos_token_id, flags.forcedLast);
+  if (flags.renormalizes)
+    options.renormalize_logits = 1;
+  if (flags.suppressed) {
+    suppressed = *flags.suppressed;
+    options.suppressed_count = suppressed.size();
+    options.suppressed = suppressed.data();
+  }
+  if (flags.beginSuppressed) {
+    beginSuppressed = *flags.beginSuppressed;
+    options.begin_suppress_count = beginSuppressed.size();
+    options.begin_suppress_tokens = beginSuppressed.data();
+  }
+  for (const std::string &word : flags.badWords)
+    badWords.push_back(parseIds(word));
+  if (!badWords.empty()) {
+    badWordViews = attnrt::api::view(badWords);
+    options.bad_words_count = badWordViews.size();
+    options.bad_words_ids = badWordViews.data();
+  }
+  if (!flags.shortlistFile.empty()) {
+    shortlist = readShortlist(flags.shortlistFile);
+    shortlistView = {shortlist.size(), shortlist.data()};
+    options.shortlist_count = 1;
+    options.shortlists = &shortlistView;
+  }
+}
+
+void DecodingOptions::reserve(attnrt_session_options &room) const {
+  room.beam =
+      options.sample ? options.n_best : options.beam * (options.return_alternatives ? options.n_best : 1);
+  room.target = options.max_length;
+  room.suppressed =
+      static_cast<int32_t>(options.suppressed_count + options.begin_suppress_count + options.bad_words_count);
+  room.uses = ATTNRT_USE_DECODE | ATTNRT_USE_SAMPLE; // memory that no request touches costs nothing
+  if (options.coverage_penalty > 0 || options.return_attention)
+    room.uses |= ATTNRT_USE_ATTEND;
+}
+
+} // namespace attnc

@@ -1,0 +1,63 @@
+//===- DecodingFlags.h - the flags of attnc run that steer decoding ----------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ATTNC_COMPILER_DRIVER_DECODINGFLAGS_H
+#define ATTNC_COMPILER_DRIVER_DECODINGFLAGS_H
+
+#include "compiler/driver/SentenceLines.h"
+
+#include <optional>
+
+namespace CLI {
+class App;
+}
+
+namespace attnc {
+
+/// What the command line says; what it does not say is the bundle's default.
+struct DecodingFlags {
+  std::optional<int> beam, nBest, minLength, maxLength, beamGroups, ngramSize;
+  std::optional<float> lengthPenalty, patience, diversityPenalty, coveragePenalty, repetitionPenalty;
+  std::optional<std::string> earlyStopping;
+  std::optional<Ids> suppressed, beginSuppressed;
+  std::optional<int> forcedFirst, forcedLast;
+  std::vector<std::string> badWords; // ids, separated by white space
+  std::string shortlistFile;
+  int alternatives = 0; // 0: none are asked for
+  float minAlternativeProbability = 0;
+  bool renormalizes = false;
+  bool samples = false;
+  int topK = 0;
+  float topP = 1, minP = 0, typicalP = 1, temperature = 1;
+  uint64_t seed = 0;
+};
+
+void addDecodingFlags(CLI::App &command, DecodingFlags &flags);
+
+/// The bundle's options, changed by flags; owns what they point to.
+class DecodingOptions {
+public:
+  DecodingOptions(const Model &model, const DecodingFlags &flags);
+  DecodingOptions(const DecodingOptions &) = delete;
+
+  attnrt_decode_options &operator*() { return options; }
+  attnrt_decode_options *operator->() { return &options; }
+  const attnrt_decode_options *operator->() const { return &options; }
+
+  /// Changes `room` so that these options fit.
+  void reserve(attnrt_session_options &room) const;
+
+private:
+  void setSearch(const DecodingFlags &flags);
+  void setTokenRules(const DecodingFlags &flags);
+
+  attnrt_decode_options options;
+  std::vector<Ids> badWords;
+  std::vector<attnrt_ids> badWordViews;
+  Ids suppressed, beginSuppressed, shortlist;
+  attnrt_ids shortlistView{};
+};
+
+} // namespace attnc
+
+#endif // ATTNC_COMPILER_DRIVER_DECODINGFLAGS_H
