@@ -84,6 +84,9 @@ private:
         .Case<attn::GetWeightOp>([&](auto get) { return getWeight(get); })
         .Case<attn::CallOp>([&](auto call) { return this->call(call); })
         .Case<func::ReturnOp>([&](auto result) { return leave(result); })
+        .Case<attn::RecurrenceOp>([](auto recurrence) {
+          return recurrence.emitError("recurrences cannot be compiled yet: loops are not lowered");
+        })
         .Default([](Operation *other) { return other->emitError("has no place in a planned entry"); });
   }
 

@@ -182,6 +182,8 @@ private:
       return tensor(view.tensor);
     case attn::Memory::result:
       return tensor(entry.getNumArguments() + view.tensor);
+    case attn::Memory::output:
+      break; // only in the body of a recurrence, which following the views has refused
     }
     llvm_unreachable("all memories are listed");
   }

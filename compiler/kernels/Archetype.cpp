@@ -97,6 +97,79 @@ std::optional<MatmulMatch> matchMatmul(attn::KernelOp kernel) {
   return match;
 }
 
+/// The linears on the way to a value, counted along the longest way.
+static unsigned depthOf(mlir::Value value) {
+  mlir::Operation *op = value.getDefiningOp();
+  unsigned depth = 0;
+  if (op)
+    for (mlir::Value operand : op->getOperands())
+      depth = std::max(depth, depthOf(operand));
+  return llvm::isa_and_nonnull<attn::LinearOp>(op) ? depth + 1 : depth;
+}
+
+static bool isGate(mlir::Operation *op) {
+  auto slice = llvm::dyn_cast<attn::SliceOp>(op);
+  return llvm::isa<attn::LinearOp>(op) || (slice && slice.getInput().getDefiningOp<attn::LinearOp>());
+}
+
+/// Adds the gates that `value` needs, but for what is in memory by then.
+static void collectGates(mlir::Value value, llvm::ArrayRef<CellStage> before, CellStage &stage) {
+  mlir::Operation *op = value.getDefiningOp();
+  bool isInMemory =
+      llvm::any_of(before, [&](const CellStage &other) { return llvm::is_contained(other.results, value); });
+  if (!op || isInMemory)
+    return;
+  if (!isGate(op)) {
+    for (mlir::Value operand : op->getOperands())
+      collectGates(operand, before, stage);
+  } else if (!llvm::is_contained(stage.gates, value)) {
+    stage.gates.push_back(value);
+  }
+}
+
+/// What a linear of `stage` reads must be in memory: an input of the kernel, or a result of an earlier stage.
+static bool canSum(llvm::ArrayRef<CellStage> before, const CellStage &stage) {
+  return llvm::all_of(stage.gates, [&](mlir::Value gate) {
+    auto slice = gate.getDefiningOp<attn::SliceOp>();
+    mlir::Value input = (slice ? slice.getInput() : gate).getDefiningOp<attn::LinearOp>().getInput();
+    return llvm::isa<mlir::BlockArgument>(input) || llvm::any_of(before, [&](const CellStage &other) {
+             return llvm::is_contained(other.results, input);
+           });
+  });
+}
+
+std::optional<CellMatch> matchCell(attn::KernelOp kernel) {
+  mlir::Block &body = kernel.getBody().front();
+  bool isCell = !body.getOps<attn::LinearOp>().empty() && !body.getOps<attn::SliceOp>().empty();
+  for (mlir::Operation &op : body.without_terminator())
+    isCell &= isPointwise(&op) || llvm::isa<attn::LinearOp, attn::SliceOp, attn::WhereOp>(op);
+  if (!isCell)
+    return std::nullopt;
+  CellMatch match;
+  unsigned depth = 0;
+  for (mlir::Value value : yielded(kernel)) {
+    auto type = llvm::cast<mlir::RankedTensorType>(value.getType());
+    bool isNext = depthOf(value) > depth;
+    if (type.getRank() != 2 || depthOf(value) < depth || value.getType() != yielded(kernel)[0].getType() ||
+        !value.getDefiningOp() || llvm::count(yielded(kernel), value) > 1)
+      return std::nullopt;
+    depth = depthOf(value);
+    if (isNext)
+      match.stages.emplace_back();
+    if (match.stages.empty())
+      return std::nullopt;
+    match.stages.back().results.push_back(value);
+  }
+  for (auto [number, stage] : llvm::enumerate(match.stages)) {
+    auto before = llvm::ArrayRef(match.stages).take_front(number);
+    for (mlir::Value value : stage.results)
+      collectGates(value, before, stage);
+    if (!canSum(before, stage))
+      return std::nullopt;
+  }
+  return match;
+}
+
 std::optional<VocabularyMatch> matchVocabulary(attn::KernelOp kernel) {
   VocabularyMatch match{findOnly<attn::LinearOp>(kernel), findOnly<attn::LogSoftmaxOp>(kernel),
                         findOnly<attn::TopKOp>(kernel), findOnly<attn::PickOp>(kernel)};

@@ -35,6 +35,19 @@ struct MatmulMatch {
 };
 std::optional<MatmulMatch> matchMatmul(attn::KernelOp kernel);
 
+/// Results that are computed together: they need no other linears than those below.
+struct CellStage {
+  llvm::SmallVector<mlir::Value> results;
+  llvm::SmallVector<mlir::Value> gates; // slices of linears, or linears
+};
+
+/// Linears and what pointwise work makes of slices of them, all results of one width. Each stage after the
+/// first has a linear that reads a result of the one before.
+struct CellMatch {
+  llvm::SmallVector<CellStage> stages;
+};
+std::optional<CellMatch> matchCell(attn::KernelOp kernel);
+
 /// log_softmax of a linear, then nothing, `pick` or `top_k`.
 struct VocabularyMatch {
   attn::LinearOp linear;

@@ -138,7 +138,7 @@ Tensor Region::build(mlir::Value value) {
   if (attn::isView(op))
     return buildView(op);
   return llvm::TypeSwitch<mlir::Operation *, Tensor>(op)
-      .Case<attn::EmbedOp, attn::TakeOp, attn::LookupOp, attn::AddPositionsOp, attn::PickOp>(
+      .Case<attn::EmbedOp, attn::TakeOp, attn::LookupOp, attn::RecallOp, attn::AddPositionsOp, attn::PickOp>(
           [&](auto op) { return buildIndirection(op); })
       .Case<attn::LinearOp, attn::MatmulOp, attn::MeanHeadsOp>([&](auto op) { return buildReduction(op); })
       .Case<attn::LayerNormOp, attn::RmsNormOp>([&](auto op) { return buildNorm(op); })

@@ -113,6 +113,24 @@ Tensor Region::buildPointwise(mlir::Operation *op) {
           return Halide::select(at[0] < lengths.at({at[3]}), x, MaskedScore);
         });
       })
+      .Case([&](attn::LiveOp live) -> Tensor {
+        Tensor lengths = tensor(live.getLengths());
+        size_t last = in.extents.size() - 1;
+        return {{in.extents[last - 1], in.extents[last]},
+                [=](const Coordinates &at) { return Halide::cast<int32_t>(at[0] < lengths.at({at[1]})); }};
+      })
+      .Case([&](attn::WhereOp where) -> Tensor {
+        Tensor fresh = tensor(where.getFresh()),
+               kept = where.getKept() ? tensor(where.getKept()) : Tensor();
+        return {fresh.extents, [=](const Coordinates &at) {
+                  Expr isLive = in.at(Coordinates(at.begin() + 1, at.end())) != 0;
+                  return Halide::select(isLive, fresh.at(at), kept.defined() ? kept.at(at) : Expr(0.f));
+                }};
+      })
+      .Case([&](attn::ZerosOp zeros) -> Tensor {
+        return {{Expr(int(zeros.getWidth())), Expr(1), in.extents[0]},
+                [](const Coordinates &) { return Expr(0.f); }};
+      })
       .Case([&](attn::IncrementOp) { return map([](Expr x, const Coordinates &) { return x + 1; }); })
       .Default([](mlir::Operation *) { return Tensor(); });
 }
@@ -158,6 +176,18 @@ Tensor Region::buildIndirection(mlir::Operation *op) {
         return {{cache.extents[0], keys, cache.extents[2], ancestors.extents[1]}, [=](const Coordinates &at) {
                   Expr slot = inRange(ancestors.at({at[1], at[3]}), cache.extents[3]);
                   return cache.at({at[0], at[1], at[2], slot});
+                }};
+      })
+      .Case([&](attn::RecallOp recall) -> Tensor {
+        Tensor cache = tensor(recall.getCache()), ancestors = tensor(recall.getAncestors());
+        Tensor positions = tensor(recall.getPositions()), initial = tensor(recall.getInitial());
+        return {initial.extents, [=](const Coordinates &at) {
+                  Expr position = positions.at({at[2]});
+                  Expr before = Halide::max(position - 1, 0);
+                  Expr slot =
+                      inRange(ancestors.at({inRange(before, ancestors.extents[0]), at[2]}), cache.extents[3]);
+                  Expr kept = cache.at({at[0], before % cache.extents[1], 0, slot});
+                  return Halide::select(position > 0, kept, initial.at(at));
                 }};
       })
       .Case([&](attn::PickOp pick) -> Tensor {

@@ -47,9 +47,13 @@ private:
   void buildLogProbabilities(const VocabularyMatch &match, const LinearInputs &inputs);
   void addPick(const VocabularyMatch &match, VocabularyStages &stages);
   void addTop(const LinearInputs &inputs, VocabularyStages &stages);
+  void buildCellKernel(const CellMatch &match);
+  void addCellStage(const CellStage &stage);
   void buildAppend(attn::AppendOp append);
+  void buildConcat(attn::ConcatOp concat);
   void buildRows();
   void addResult(Func result, mlir::Value value);
+  void addResults(Func result, llvm::ArrayRef<mlir::Value> values);
   Expr storable(mlir::Value value, const Coordinates &at);
 
   attn::KernelOp kernel;
@@ -60,12 +64,21 @@ private:
 } // namespace
 
 /// Adds a result and lets what follows read it from memory.
-void PipelineBuilder::addResult(Func result, mlir::Value value) {
-  region.constrain(result, typeOf(value));
+void PipelineBuilder::addResult(Func result, mlir::Value value) { addResults(result, {value}); }
+
+/// As addResult, of a tuple.
+void PipelineBuilder::addResults(Func result, llvm::ArrayRef<mlir::Value> values) {
+  region.constrain(result, typeOf(values.front()));
   pipeline.outputs.push_back(result);
-  Tensor stored = region.tensor(value);
-  stored.at = [result](const Coordinates &at) { return result(std::vector<Expr>(at)); };
-  region.bind(value, stored);
+  for (auto [number, value] : llvm::enumerate(values)) {
+    Tensor stored = region.tensor(value);
+    int element = values.size() > 1 ? int(number) : -1;
+    stored.at = [result, element](const Coordinates &at) -> Expr {
+      Halide::FuncRef found = result(std::vector<Expr>(at));
+      return element < 0 ? Expr(found) : found[element];
+    };
+    region.bind(value, stored);
+  }
 }
 
 LinearInputs PipelineBuilder::linearInputs(attn::LinearOp linear) {
@@ -132,6 +145,43 @@ void PipelineBuilder::buildMatmul(const MatmulMatch &match) {
   pipeline.outputs.clear();
   for (mlir::Value value : region.results())
     pipeline.outputs.push_back(made[value]);
+}
+
+//===----------------------------------------------------------------------===//
+// Recurrent cell
+//===----------------------------------------------------------------------===//
+
+void PipelineBuilder::addCellStage(const CellStage &stage) {
+  CellInputs inputs;
+  inputs.columns = widthOf(stage.results.front());
+  int in = 0;
+  for (mlir::Value gate : stage.gates) {
+    auto slice = gate.getDefiningOp<attn::SliceOp>();
+    auto linear = (slice ? slice.getInput() : gate).getDefiningOp<attn::LinearOp>();
+    LinearInputs whole = linearInputs(linear);
+    inputs.gates.push_back(sliceLinear(whole, slice ? slice.getOffset() : 0, inputs.columns));
+    inputs.rows = whole.input.extents[1];
+    in += whole.weight.in;
+  }
+  inputs.elements = [&](const std::vector<Tensor> &gates, const Coordinates &at) {
+    for (auto [value, gate] : llvm::zip(stage.gates, gates))
+      region.bind(value, gate);
+    std::vector<Expr> elements;
+    for (mlir::Value result : stage.results)
+      elements.push_back(region.tensor(result).at(at));
+    for (mlir::Value value : stage.gates)
+      region.bind(value, {});
+    return elements;
+  };
+  MatmulSchedule schedule = chooseMatmul(cpu, in, inputs.columns);
+  CellStages stages = buildCell(inputs, schedule.tiles, "result" + std::to_string(pipeline.outputs.size()));
+  scheduleCell(stages, schedule);
+  addResults(stages.result, stage.results);
+}
+
+void PipelineBuilder::buildCellKernel(const CellMatch &match) {
+  for (const CellStage &stage : match.stages)
+    addCellStage(stage);
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,12 +299,30 @@ void PipelineBuilder::buildAppend(attn::AppendOp append) {
   Tensor cache = region.tensor(append.getCache());
   Var width("width"), key("key"), head("head"), row("row");
   Halide::RDom rows(0, positions.extents[0], "rows");
-  Expr position = Halide::max(Halide::min(positions.at({rows}), cache.extents[1] - 1), 0);
+  Expr position = positions.at({rows}) % cache.extents[1]; // never outside, whatever the position
   Func result("cache");
   result(width, key, head, row) = Halide::undef<float>();
   result(width, position, head, rows) = fresh.at({width, 0, head, rows});
   result.update().vectorize(width, lanesDividing(widthOf(append.getFresh()), cpu.lanes));
   addResult(result, append.getResult());
+}
+
+void PipelineBuilder::buildConcat(attn::ConcatOp concat) {
+  std::vector<Var> vars = axisVars(concat.getResult());
+  Func result("concat");
+  result(vars) = Halide::undef<float>();
+  int offset = 0;
+  for (auto [number, input] : llvm::enumerate(concat.getInputs())) {
+    Tensor part = region.tensor(input);
+    Halide::RDom column(0, widthOf(input), "column" + std::to_string(number));
+    Coordinates to(vars.begin(), vars.end()), from = to;
+    to[0] = column + offset;
+    from[0] = column;
+    result(to) = part.at(from);
+    result.update(number).vectorize(column, lanesDividing(widthOf(input), cpu.lanes));
+    offset += widthOf(input);
+  }
+  addResult(result, concat.getResult());
 }
 
 static bool mayBeMasked(mlir::Value value) {
@@ -303,8 +371,13 @@ static bool isSupported(mlir::Operation *op) {
          llvm::isa<attn::EmbedOp, attn::AddPositionsOp, attn::ScaleOp, attn::AddOp, attn::MulOp,
                    attn::LinearOp, attn::ActivationOp, attn::LayerNormOp, attn::RmsNormOp, attn::MatmulOp,
                    attn::CausalMaskOp, attn::PaddingMaskOp, attn::SoftmaxOp, attn::MeanHeadsOp,
-                   attn::AppendOp, attn::LookupOp, attn::TakeOp, attn::IncrementOp, attn::LogSoftmaxOp,
+                   attn::AppendOp, attn::RecallOp, attn::LiveOp, attn::WhereOp, attn::ZerosOp,
+                   attn::ConcatOp, attn::LookupOp, attn::TakeOp, attn::IncrementOp, attn::LogSoftmaxOp,
                    attn::PickOp, attn::TopKOp>(op);
+}
+
+static bool isAlone(mlir::Operation *op) {
+  return llvm::hasSingleElement(op->getBlock()->without_terminator());
 }
 
 llvm::Expected<KernelPipeline> PipelineBuilder::build() {
@@ -318,6 +391,13 @@ llvm::Expected<KernelPipeline> PipelineBuilder::build() {
     return llvm::createStringError("'attn.top_k' needs the linear and log_softmax before it");
   } else if (auto match = matchMatmul(kernel)) {
     buildMatmul(*match);
+  } else if (auto match = matchCell(kernel)) {
+    buildCellKernel(*match);
+  } else if (auto concat = findOnly<attn::ConcatOp>(kernel); concat && isAlone(concat)) {
+    buildConcat(concat);
+  } else if (!kernel.getBody().front().getOps<attn::ConcatOp>().empty()) {
+    return llvm::createStringError("kernel '%s': 'attn.concat' must stand alone",
+                                   kernel.getSymName().str().c_str());
   } else if (auto match = matchAttention(kernel)) {
     buildAttentionKernel(*match);
   } else if (llvm::all_of(region.results(),

@@ -68,6 +68,9 @@ SizeAttr bytesOf(mlir::RankedTensorType type);
 /// `type` with its first two axes as one: what `attn.collapse` gives.
 mlir::RankedTensorType collapsedType(mlir::RankedTensorType type);
 
+/// The type of one position of a sequence: `(batch, 1, width)`, or of ids `(batch, 1)`.
+mlir::RankedTensorType positionOf(mlir::RankedTensorType sequence);
+
 /// True for operations that only look at memory in another way: split_heads, merge_heads, slice, collapse,
 /// expand.
 bool isView(mlir::Operation *op);

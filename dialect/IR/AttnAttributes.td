@@ -79,15 +79,17 @@ def Attn_MemoryState : I32EnumCase<"state", 1>;
 def Attn_MemoryWeights : I32EnumCase<"weights", 2>;
 def Attn_MemoryArgument : I32EnumCase<"argument", 3>;
 def Attn_MemoryResult : I32EnumCase<"result", 4>;
+def Attn_MemoryOutput : I32EnumCase<"output", 5>;
 def Attn_Memory : I32Enum<"Memory", "where a value lives", [Attn_MemoryArena, Attn_MemoryState, Attn_MemoryWeights,
-    Attn_MemoryArgument, Attn_MemoryResult]> {
+    Attn_MemoryArgument, Attn_MemoryResult, Attn_MemoryOutput]> {
   let cppNamespace = "::attn";
 }
 
 def Attn_PlaceAttr : Attn_Attr<"Place", "place"> {
   let summary = "Where a value lives once planned";
   let description = [{
-    `memory` and an offset in bytes; for `argument` and `result` the offset is its number in the entry. `order`
+    `memory` and an offset in bytes; for `argument` and `result` the offset is its number in the entry, for `output`
+    the number of an output sequence of the recurrence around, at its present position. `order`
     lists the axes as they are stored, slowest first; empty means as in the type. A context of attention that
     is only merged is stored `[0, 2, 1, 3]`, so merging is a view.
   }];

@@ -89,6 +89,17 @@ RankedTensorType collapsedType(RankedTensorType type) {
   return result.type();
 }
 
+RankedTensorType positionOf(RankedTensorType sequence) {
+  Axes input(sequence), result;
+  result.element = input.element;
+  for (size_t axis = 0; axis < input.shape.size(); ++axis)
+    if (axis == 1)
+      result.push(1, nameIf(input, "query"));
+    else
+      result.push(input, axis);
+  return result.type();
+}
+
 using Types = SmallVectorImpl<Type>;
 using Where = std::optional<Location>;
 
@@ -109,6 +120,20 @@ LogicalResult AddPositionsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op,
 
 LogicalResult LinearOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
   types.push_back(withWidth(Axes(op.getInput()), Axes(op.getWeight()).extent(0)));
+  return success();
+}
+
+LogicalResult ConcatOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op, Types &types) {
+  if (op.getInputs().empty()) {
+    types.push_back(RankedTensorType::get({1, 1}, Float32Type::get(context)));
+    return success();
+  }
+  int64_t width = 0;
+  for (Value input : op.getInputs()) {
+    int64_t part = Axes(input).shape.back();
+    width = ShapedType::isDynamic(width) || ShapedType::isDynamic(part) ? ShapedType::kDynamic : width + part;
+  }
+  types.push_back(withWidth(Axes(op.getInputs().front()), width));
   return success();
 }
 
@@ -200,6 +225,35 @@ LogicalResult LookupOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types
   result.push(ShapedType::kDynamic, nameIf(cache, "history"));
   result.push(cache, 3);
   types.push_back(result.type());
+  return success();
+}
+
+LogicalResult RecallOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(op.getInitial().getType());
+  return success();
+}
+
+LogicalResult ZerosOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op, Types &types) {
+  Axes batch(op.getBatch()), result;
+  result.element = Float32Type::get(context);
+  result.push(batch, 0);
+  result.push(1, nameIf(batch, "query"));
+  result.push(op.getWidth(), nameIf(batch, "width"));
+  types.push_back(result.type());
+  return success();
+}
+
+LogicalResult LiveOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op, Types &types) {
+  Axes sequence(op.getSequence()), result;
+  result.element = IntegerType::get(context, 32);
+  result.push(sequence, 0);
+  result.push(sequence, 1);
+  types.push_back(result.type());
+  return success();
+}
+
+LogicalResult WhereOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(op.getFresh().getType());
   return success();
 }
 

@@ -214,6 +214,24 @@ def Attn_MulOp : Attn_PureOp<"mul", [SameOperandsAndResultType, Commutative]> {
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 
+def Attn_ConcatOp : Attn_PureOp<"concat", [InferTypeOpAdaptor]> {
+  let summary = "Puts rows side by side: the first input's columns, then the second's, and so on";
+  let description = [{
+    Constraints:
+    * (C1) there is an input, and all agree in the axes before the width.
+    * (C2) the widths are known.
+
+    Example:
+    ```mlir
+    %y = attn.concat %x, %x : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> tensor<?x?x16xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
+  let arguments = (ins Variadic<Attn_Rows>:$inputs);
+  let results = (outs Attn_Rows:$result);
+  let assemblyFormat = "$inputs attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1; // concat_c1, concat_c2
+}
+
 def Attn_LinearOp : Attn_PureOp<"linear", [InferTypeOpAdaptor]> {
   let summary = "`result[..., o] = sum_i input[..., i] * weight[o, i] + bias[o]`";
   let description = [{
@@ -515,7 +533,8 @@ def Attn_MeanHeadsOp : Attn_PureOp<"mean_heads", [InferTypeOpAdaptor]> {
 def Attn_AppendOp : Attn_PureOp<"append", [InferTypeOpAdaptor]> {
   let summary = "Puts one new row per slot into a cache: `cache[r, h, positions[r], w] = new[r, h, 0, w]`";
   let description = [{
-    Row `r` of the step writes slot `r`. The result is the cache after writing; planned, it is the same memory.
+    Row `r` of the step writes slot `r`. The result is the cache after writing; planned, it is the same memory. A
+    cache that is shorter than the positions is a ring: position `p` is at `p` modulo its extent.
 
     Constraints:
     * (C1) `fresh` holds one query position.
@@ -551,6 +570,31 @@ def Attn_LookupOp : Attn_PureOp<"lookup", [InferTypeOpAdaptor]> {
   let results = (outs Attn_Heads:$result);
   let assemblyFormat = "$cache `,` $ancestors attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1; // lookup_c1
+}
+
+def Attn_RecallOp : Attn_PureOp<"recall", [InferTypeOpAdaptor]> {
+  let summary = "Reads what each row's hypothesis kept at its last position, or `initial` at position 0";
+  let description = [{
+    `result[r, 0, w] = cache[ancestors[r, p - 1], 0, p - 1, w]` with `p = positions[r]`, positions of the cache modulo
+    its extent (see `append`). Two positions suffice for a state that is only needed once: a step then reads one of
+    them and writes the other, so that rows overwrite nothing that others still read, and a step may be repeated.
+
+    Constraints:
+    * (C1) the cache has one head and the width of `initial`.
+    * (C2) there are one position and one initial state for each row.
+
+    Example:
+    ```mlir
+    %h = attn.recall %cache, %ancestors at %positions else %initial : (tensor<?x1x2x8xf32, #attn.axes<slot, head, ring, width>>, tensor<?x?xi32, #attn.axes<row, capacity>>, tensor<?xi32, #attn.axes<row>>, tensor<?x1x8xf32, #attn.axes<row, query, width>>) -> tensor<?x1x8xf32, #attn.axes<row, query, width>>
+    ```
+  }];
+  let arguments = (ins Attn_Heads:$cache, TensorRankOf<[I32], [2]>:$ancestors, Attn_RowIds:$positions,
+      Attn_Rows:$initial);
+  let results = (outs Attn_Rows:$result);
+  let assemblyFormat = [{
+    $cache `,` $ancestors `at` $positions `else` $initial attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1; // recall_c1, recall_c2
 }
 
 def Attn_TakeOp : Attn_PureOp<"take", [InferTypeOpAdaptor]> {
@@ -642,41 +686,109 @@ def Attn_RecurrenceOp : Attn_PureOp<"recurrence", [IsolatedFromAbove, SingleBloc
     DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Runs a cell over the query axis, carrying states from one position to the next";
   let description = [{
-    The body gets one position of each sequence (`batch, width`), then the states, then the constants; it yields
-    one position of each output sequence, then the next states. Results are the sequences, then the last states.
-    `lengths` ends a row early: past its length its states stay and its outputs are zero. `reverse` starts at
-    each row's last position.
+    The body gets one position of each sequence (`batch, 1, width`; ids `batch, 1`), then the states, then the
+    constants, which are whole at every position; it yields one position of each output sequence, then the next
+    states. Results are the sequences, then the last states. `lengths` ends a row early: past its length its states
+    stay and its outputs are zero. `reverse` starts at each row's last position. Weights are read in the body.
+
+    Outlined, it is a loop over the calls in its body; planned, `places` says where each output sequence lives.
 
     Constraints:
-    * (C1) there is a sequence, and each has the axes batch, query and width.
+    * (C1) there is a sequence; sequences have the axes batch, query and width, or are ids of batch and query.
     * (C2) the body's arguments are a position of each sequence, the states and the constants.
     * (C3) the body yields a position of each output, then the states.
+    * (C4) states have one position, and there is a last state for each initial one.
 
     Example:
     ```mlir
-    %y, %last = attn.recurrence over (%x) init (%h) : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<?x8xf32, #attn.axes<batch, width>>) -> (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<?x8xf32, #attn.axes<batch, width>>) {
-    ^bb0(%now: tensor<?x8xf32, #attn.axes<batch, width>>, %state: tensor<?x8xf32, #attn.axes<batch, width>>):
-      %sum = attn.add %now, %state : tensor<?x8xf32, #attn.axes<batch, width>>
-      %next = attn.activation tanh %sum : tensor<?x8xf32, #attn.axes<batch, width>>
-      attn.yield %next, %next : tensor<?x8xf32, #attn.axes<batch, width>>, tensor<?x8xf32, #attn.axes<batch, width>>
+    %y, %last = attn.recurrence over (%x) init (%h) : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<?x1x8xf32, #attn.axes<batch, query, width>>) -> (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<?x1x8xf32, #attn.axes<batch, query, width>>) {
+    ^bb0(%now: tensor<?x1x8xf32, #attn.axes<batch, query, width>>, %state: tensor<?x1x8xf32, #attn.axes<batch, query, width>>):
+      %sum = attn.add %now, %state : tensor<?x1x8xf32, #attn.axes<batch, query, width>>
+      %next = attn.activation tanh %sum : tensor<?x1x8xf32, #attn.axes<batch, query, width>>
+      attn.yield %next, %next : tensor<?x1x8xf32, #attn.axes<batch, query, width>>, tensor<?x1x8xf32, #attn.axes<batch, query, width>>
     }
     ```
   }];
-  let arguments = (ins Variadic<Attn_Rows>:$sequences, Variadic<Attn_Rows>:$initial, Variadic<Attn_Float>:$constants,
-      Optional<Attn_RowIds>:$lengths, UnitAttr:$reverse);
+  let arguments = (ins Variadic<Attn_Value>:$sequences, Variadic<Attn_Rows>:$initial, Variadic<Attn_Value>:$constants,
+      Optional<Attn_RowIds>:$lengths, UnitAttr:$reverse,
+      OptionalAttr<TypedArrayAttrBase<Attn_PlaceAttr, "places">>:$places);
   let results = (outs Variadic<Attn_Rows>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `over` `(` $sequences `)` `init` `(` $initial `)` (`with` `(` $constants^ `)`)? (`lengths` $lengths^)?
-    (`reverse` $reverse^)? attr-dict `:` functional-type(operands, results) $body
+    (`reverse` $reverse^)? (`places` $places^)? attr-dict `:` functional-type(operands, results) $body
   }];
   let extraClassDeclaration = [{
     /// The results: output sequences, then a last state for each initial one.
     ::mlir::ResultRange getOutputs() { return getResults().drop_back(getLastCount()); }
     ::mlir::ResultRange getLast() { return getResults().take_back(getLastCount()); }
     size_t getLastCount() { return std::min<size_t>(getInitial().size(), getNumResults()); }
+
+    /// The body's arguments, by what they stand for.
+    ::mlir::ValueRange getPositions() { return ::mlir::ValueRange(getBody().getArguments()).take_front(getSequences().size()); }
+    ::mlir::ValueRange getStates() {
+      return ::mlir::ValueRange(getBody().getArguments()).slice(getSequences().size(), getInitial().size());
+    }
+    ::mlir::ValueRange getShared() { return ::mlir::ValueRange(getBody().getArguments()).take_back(getConstants().size()); }
+
+    /// What the body yields: a position of each output, then the next states.
+    ::mlir::OperandRange getYielded() { return getBody().front().getTerminator()->getOperands(); }
   }];
-  let hasVerifier = 1; // recurrence_c1, recurrence_c2, recurrence_c3
+  let hasVerifier = 1; // recurrence_c1, recurrence_c2, recurrence_c3, recurrence_c4
+}
+
+def Attn_ZerosOp : Attn_PureOp<"zeros", [InferTypeOpAdaptor]> {
+  let summary = "A state of zeros for each batch element";
+  let description = [{
+    Only the extent of `batch` is looked at, not what it holds.
+
+    Constraints:
+    * (C1) `width` is at least one.
+
+    Example:
+    ```mlir
+    %h = attn.zeros for %lengths width 8 : (tensor<?xi32, #attn.axes<batch>>) -> tensor<?x1x8xf32, #attn.axes<batch, query, width>>
+    ```
+  }];
+  let arguments = (ins Attn_RowIds:$batch, I64Attr:$width);
+  let results = (outs Attn_Rows:$result);
+  let assemblyFormat = "`for` $batch `width` $width attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1; // zeros_c1
+}
+
+def Attn_LiveOp : Attn_PureOp<"live", [InferTypeOpAdaptor]> {
+  let summary = "Tells positions before each row's length (1) from those past it (0)";
+  let description = [{
+    Constraints:
+    * (C1) there is one length for each batch element.
+
+    Example:
+    ```mlir
+    %m = attn.live %x, %lengths : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<?xi32, #attn.axes<batch>>) -> tensor<?x?xi32, #attn.axes<batch, source>>
+    ```
+  }];
+  let arguments = (ins TensorRankOf<[F32, I32], [2, 3]>:$sequence, Attn_RowIds:$lengths);
+  let results = (outs Attn_Ids:$result);
+  let assemblyFormat = "$sequence `,` $lengths attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1; // live_c1
+}
+
+def Attn_WhereOp : Attn_PureOp<"where", [InferTypeOpAdaptor]> {
+  let summary = "Rows of `fresh` where `live` is not 0; elsewhere those of `kept`, or zeros";
+  let description = [{
+    Constraints:
+    * (C1) `live` has the axes of `fresh` before the width.
+    * (C2) `kept` has the type of `fresh`.
+
+    Example:
+    ```mlir
+    %z = attn.where %live, %x else %y : (tensor<?x?xi32, #attn.axes<batch, source>>, tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+  }];
+  let arguments = (ins TensorRankOf<[I32], [1, 2]>:$live, Attn_Rows:$fresh, Optional<Attn_Rows>:$kept);
+  let results = (outs Attn_Rows:$result);
+  let assemblyFormat = "$live `,` $fresh (`else` $kept^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1; // where_c1, where_c2
 }
 
 //===----------------------------------------------------------------------===//

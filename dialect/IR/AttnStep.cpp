@@ -49,8 +49,30 @@ LogicalResult CausalMaskOp::buildStep(StepBuilder &step) {
 
 QueryBehaviour RecurrenceOp::getQueryBehaviour() { return QueryBehaviour::Recurrent; }
 
-LogicalResult RecurrenceOp::buildStep(StepBuilder &) {
-  return emitOpError("in a decoder cannot be stepped yet");
+/// One application of the body: states come from each row's hypothesis and are kept for those that follow.
+LogicalResult RecurrenceOp::buildStep(StepBuilder &step) {
+  if (getReverse() || getLengths())
+    return emitOpError(
+        "that is reversed or limited by lengths looks at later positions, so it cannot be stepped");
+  if (llvm::any_of(getLast(), [](Value last) { return !last.use_empty(); }))
+    return emitOpError("whose last state is read needs all positions, so it cannot be stepped");
+  IRMapping inside;
+  for (auto [argument, sequence] : llvm::zip(getPositions(), getSequences()))
+    inside.map(argument, step.lookup(sequence));
+  for (auto [argument, shared] : llvm::zip(getShared(), getConstants()))
+    inside.map(argument, step.lookup(shared));
+  SmallVector<StateOp> caches;
+  for (auto [argument, initial] : llvm::zip(getStates(), getInitial())) {
+    caches.push_back(step.findOrCreateStateCache(initial));
+    inside.map(argument, step.recall(caches.back(), step.lookup(initial)));
+  }
+  for (Operation &op : getBody().front().without_terminator())
+    cloneInferred(step.getBuilder(), op, inside);
+  for (auto [output, yielded] : llvm::zip(getOutputs(), getYielded()))
+    step.map(output, inside.lookupOrDefault(yielded));
+  for (auto [cache, yielded] : llvm::zip(caches, getYielded().take_back(caches.size())))
+    step.keep(inside.lookupOrDefault(yielded), cache);
+  return success();
 }
 
 } // namespace attn

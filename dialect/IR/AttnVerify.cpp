@@ -134,6 +134,24 @@ LogicalResult AddPositionsOp::verify() {
   return success();
 }
 
+LogicalResult ConcatOp::verify() {
+  if (getInputs().empty())
+    return emitOpError("has nothing to put side by side"); // concat_c1
+  RankedTensorType first = tensorOf(getInputs().front());
+  for (Value input : getInputs()) {
+    if (tensorOf(input).getRank() != first.getRank())
+      return emitOpError() << "has inputs of rank " << first.getRank() << " and "
+                           << tensorOf(input).getRank(); // concat_c1
+    for (int64_t axis = 0; axis + 1 < first.getRank(); ++axis)
+      if (failed(verifySame(*this, axisOf(getInputs().front(), axis, "an axis of the first input"),
+                            axisOf(input, axis, "another's"))))
+        return failure(); // concat_c1
+    if (ShapedType::isDynamic(tensorOf(input).getShape().back()))
+      return emitOpError() << "needs known widths, but has " << input.getType(); // concat_c2
+  }
+  return success();
+}
+
 LogicalResult LinearOp::verify() {
   if (failed(verifySame(*this, axisOf(getInput(), -1, "the input's width"),
                         axisOf(getWeight(), 1, "the weight's in axis"))))
@@ -271,6 +289,20 @@ LogicalResult LookupOp::verify() {
                     axisOf(getCache(), 2, "the cache's")); // lookup_c1
 }
 
+LogicalResult RecallOp::verify() {
+  RankedTensorType cache = tensorOf(getCache());
+  if (cache.getDimSize(1) != 1)
+    return emitOpError() << "needs a cache of one head, but has " << cache; // recall_c1
+  if (failed(verifySame(*this, axisOf(getCache(), 3, "the cache's width"),
+                        axisOf(getInitial(), -1, "the initial state's"))))
+    return failure(); // recall_c1
+  for (Value rows : {getAncestors(), getInitial()})
+    if (failed(verifySame(*this, axisOf(getPositions(), 0, "the number of positions"),
+                          axisOf(rows, 0, "the number of rows"))))
+      return failure(); // recall_c2
+  return success();
+}
+
 LogicalResult TakeOp::verify() {
   if (tensorOf(getInput()).getRank() == 0)
     return emitOpError("needs an axis to select from"); // take_c1
@@ -309,34 +341,61 @@ static YieldOp findYield(Region &body) {
   return body.front().empty() ? YieldOp() : dyn_cast<YieldOp>(body.front().back());
 }
 
-/// The type of one position of a sequence: without its query axis.
-static RankedTensorType positionOf(Type sequence) {
-  auto type = cast<RankedTensorType>(sequence);
-  SmallVector<StringRef> names = axisNames(type);
-  int64_t shape[] = {type.getDimSize(0), type.getDimSize(2)};
-  return names[0].empty()
-             ? RankedTensorType::get(shape, type.getElementType())
-             : namedTensor(type.getContext(), shape, {names[0], names[2]}, type.getElementType());
-}
-
 LogicalResult RecurrenceOp::verify() {
-  auto isSequence = [](Type type) { return cast<RankedTensorType>(type).getRank() == 3; };
+  auto isRows = [](Type type) { return cast<RankedTensorType>(type).getRank() == 3; };
+  auto isSequence = [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return tensor.getElementType().isInteger() ? tensor.getRank() == 2 : isRows(type);
+  };
   if (getSequences().empty() || !llvm::all_of(getSequences().getTypes(), isSequence) ||
-      !llvm::all_of(getOutputs().getTypes(), isSequence))
+      !llvm::all_of(getOutputs().getTypes(), isRows))
     return emitOpError(
-        "needs at least one sequence, and sequences with the axes batch, query, width"); // recurrence_c1
-  SmallVector<Type> arguments =
-      llvm::map_to_vector<4>(getSequences().getTypes(), [](Type type) -> Type { return positionOf(type); });
+        "needs at least one sequence, and sequences with the axes batch, query, width or ids of "
+        "batch and query"); // recurrence_c1
+  for (Type state : getInitial().getTypes())
+    if (!isRows(state) || cast<RankedTensorType>(state).getDimSize(1) != 1 ||
+        getInitial().size() > getNumResults())
+      return emitOpError() << "has " << getInitial().size() << " states, among them " << state << ", and "
+                           << getNumResults()
+                           << " results; each state has one position and a result"; // recurrence_c4
+  SmallVector<Type> arguments = llvm::map_to_vector<4>(
+      getSequences().getTypes(), [](Type type) -> Type { return positionOf(cast<RankedTensorType>(type)); });
   llvm::append_range(arguments, getInitial().getTypes());
   llvm::append_range(arguments, getConstants().getTypes());
   if (failed(verifyTypes(*this, getBody().getArgumentTypes(), arguments, "arguments"))) // recurrence_c2
     return failure();
-  SmallVector<Type> yielded =
-      llvm::map_to_vector<4>(getOutputs().getTypes(), [](Type type) -> Type { return positionOf(type); });
+  SmallVector<Type> yielded = llvm::map_to_vector<4>(
+      getOutputs().getTypes(), [](Type type) -> Type { return positionOf(cast<RankedTensorType>(type)); });
   llvm::append_range(yielded, getLast().getTypes());
   YieldOp yield = findYield(getBody());
   return verifyTypes(*this, yield ? TypeRange(yield.getValues()) : TypeRange(), yielded,
                      "results"); // recurrence_c3
+}
+
+LogicalResult ZerosOp::verify() {
+  if (static_cast<int64_t>(getWidth()) < 1)
+    return emitOpError() << "'width' is " << getWidth() << ", but must be at least 1"; // zeros_c1
+  return success();
+}
+
+LogicalResult LiveOp::verify() {
+  return verifySame(*this, axisOf(getLengths(), 0, "the number of lengths"),
+                    axisOf(getSequence(), 0, "the sequence's batch axis")); // live_c1
+}
+
+LogicalResult WhereOp::verify() {
+  int64_t rank = tensorOf(getLive()).getRank();
+  if (rank + 1 != tensorOf(getFresh()).getRank())
+    return emitOpError() << "chooses rows of " << getFresh().getType() << " by "
+                         << getLive().getType(); // where_c1
+  for (int64_t axis = 0; axis < rank; ++axis)
+    if (failed(verifySame(*this, axisOf(getLive(), axis, "an axis of what tells rows apart"),
+                          axisOf(getFresh(), axis, "the rows'"))))
+      return failure(); // where_c1
+  if (getKept() && getKept().getType() != getFresh().getType())
+    return emitOpError() << "keeps " << getKept().getType() << " in place of "
+                         << getFresh().getType(); // where_c2
+  return success();
 }
 
 LogicalResult FusedOp::verify() {

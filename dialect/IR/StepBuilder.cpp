@@ -45,14 +45,10 @@ Value StepBuilder::lookup(Value decoded) {
   return taken;
 }
 
-StateOp StepBuilder::findOrCreateCache(RankedTensorType fresh, Location loc, StringRef name) {
+StateOp StepBuilder::findOrCreateCache(RankedTensorType type, Location loc, StringRef name) {
   std::string symbol = (name + "_" + Twine(cacheCount[name]++)).str();
   if (auto known = symbols.lookup<StateOp>(symbol))
     return known;
-  auto type =
-      namedTensor(fresh.getContext(),
-                  {ShapedType::kDynamic, fresh.getDimSize(1), ShapedType::kDynamic, fresh.getDimSize(3)},
-                  {"slot", "head", "capacity", "width"}, fresh.getElementType());
   OpBuilder::InsertionGuard guard(builder);
   auto module = cast<ModuleOp>(symbols.getOp());
   builder.setInsertionPoint(*module.getOps<func::FuncOp>().begin());
@@ -61,13 +57,40 @@ StateOp StepBuilder::findOrCreateCache(RankedTensorType fresh, Location loc, Str
   return state;
 }
 
-Value StepBuilder::appendToCache(Value fresh, StringRef name) {
+/// Writes `fresh` (row, head, 1, width) to the cache and gives the cache after it.
+Value StepBuilder::append(Value fresh, StateOp cache) {
   Location loc = fresh.getLoc();
-  StateOp state = findOrCreateCache(cast<RankedTensorType>(fresh.getType()), loc, name);
-  Value before = ReadStateOp::create(builder, loc, state.getType(), state.getSymName());
+  Value before = ReadStateOp::create(builder, loc, cache.getType(), cache.getSymName());
   Value after = AppendOp::create(builder, loc, fresh, before, inputs.positions);
-  WriteStateOp::create(builder, loc, after, state.getSymName());
-  return LookupOp::create(builder, loc, after, inputs.ancestors);
+  WriteStateOp::create(builder, loc, after, cache.getSymName());
+  return after;
+}
+
+Value StepBuilder::appendToCache(Value fresh, StringRef name) {
+  auto type = cast<RankedTensorType>(fresh.getType());
+  auto cache = namedTensor(
+      type.getContext(), {ShapedType::kDynamic, type.getDimSize(1), ShapedType::kDynamic, type.getDimSize(3)},
+      {"slot", "head", "capacity", "width"}, type.getElementType());
+  Value after = append(fresh, findOrCreateCache(cache, fresh.getLoc(), name));
+  return LookupOp::create(builder, fresh.getLoc(), after, inputs.ancestors);
+}
+
+StateOp StepBuilder::findOrCreateStateCache(Value initial) {
+  auto type = cast<RankedTensorType>(initial.getType());
+  constexpr int64_t positions = 2; // the one that is read and the one that is written
+  auto cache = namedTensor(type.getContext(), {ShapedType::kDynamic, 1, positions, type.getDimSize(2)},
+                           {"slot", "head", "ring", "width"}, type.getElementType());
+  return findOrCreateCache(cache, initial.getLoc(), "recurrent");
+}
+
+Value StepBuilder::recall(StateOp cache, Value initial) {
+  Location loc = initial.getLoc();
+  Value before = ReadStateOp::create(builder, loc, cache.getType(), cache.getSymName());
+  return RecallOp::create(builder, loc, before, inputs.ancestors, inputs.positions, initial);
+}
+
+void StepBuilder::keep(Value fresh, StateOp cache) {
+  append(SplitHeadsOp::create(builder, fresh.getLoc(), fresh, 1), cache);
 }
 
 void StepBuilder::buildRowByRow(Operation &op) {

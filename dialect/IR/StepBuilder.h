@@ -57,11 +57,22 @@ public:
   /// history, width).
   mlir::Value appendToCache(mlir::Value fresh, llvm::StringRef name);
 
+  /// The cache of a recurrence's state, by the order in which they are asked for: two positions of each slot.
+  StateOp findOrCreateStateCache(mlir::Value initial);
+
+  /// What each row's hypothesis kept in `cache` at its last position; `initial` (row, 1, width) at position
+  /// 0.
+  mlir::Value recall(StateOp cache, mlir::Value initial);
+
+  /// Keeps a new state (row, 1, width) for the rows that follow.
+  void keep(mlir::Value fresh, StateOp cache);
+
   /// Builds `op` as one that acts row by row.
   void buildRowByRow(mlir::Operation &op);
 
 private:
-  StateOp findOrCreateCache(mlir::RankedTensorType fresh, mlir::Location loc, llvm::StringRef name);
+  StateOp findOrCreateCache(mlir::RankedTensorType type, mlir::Location loc, llvm::StringRef name);
+  mlir::Value append(mlir::Value fresh, StateOp cache);
 
   mlir::OpBuilder &builder;
   StepInputs inputs;

@@ -31,12 +31,12 @@ void eraseDeadOperations(Block &block) {
       op.erase();
 }
 
-LogicalResult checkSignature(func::FuncOp func, unsigned arguments) {
-  if (func.getNumArguments() != arguments || func.getNumResults() != 1 ||
+LogicalResult checkSignature(func::FuncOp func, unsigned arguments, unsigned results) {
+  if (func.getNumArguments() != arguments || func.getNumResults() != results ||
       !llvm::hasSingleElement(func.getBody()))
-    return func.emitOpError() << "needs " << arguments << " arguments, one result and one block, but has "
-                              << func.getNumArguments() << ", " << func.getNumResults() << " and "
-                              << func.getBody().getBlocks().size();
+    return func.emitOpError() << "needs " << arguments << " arguments, " << results
+                              << " results and one block, but has " << func.getNumArguments() << ", "
+                              << func.getNumResults() << " and " << func.getBody().getBlocks().size();
   for (Type type : func.getArgumentTypes())
     if (!isa<RankedTensorType>(type) || llvm::is_contained(axisNames(cast<RankedTensorType>(type)), ""))
       return func.emitOpError() << "needs arguments that are tensors with named axes, but one is " << type;
@@ -225,11 +225,13 @@ struct DeriveEntries : impl::DeriveEntriesBase<DeriveEntries> {
   }
 
   LogicalResult derive(func::FuncOp encode, func::FuncOp decode, SymbolTable &symbols) {
-    if (failed(checkSignature(encode, 2)) || failed(checkSignature(decode, 3)))
+    unsigned encoded = std::max(encode.getNumResults(), 1u);
+    if (failed(checkSignature(encode, 2, encoded)) || failed(checkSignature(decode, 2 + encoded, 1)))
       return failure();
-    if (encode.getResultTypes()[0] != decode.getArgumentTypes()[1])
-      return decode.emitOpError() << "takes a memory of type " << decode.getArgumentTypes()[1]
-                                  << ", but 'encode' returns " << encode.getResultTypes()[0];
+    for (auto [taken, given] : llvm::zip(decode.getArgumentTypes().drop_front(), encode.getResultTypes()))
+      if (taken != given)
+        return decode.emitOpError() << "takes a memory of type " << taken << ", but 'encode' returns "
+                                    << given;
     SourceValues values(decode);
     if (failed(checkCausality(decode, values)))
       return failure();

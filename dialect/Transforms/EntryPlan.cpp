@@ -1,7 +1,9 @@
 //===- EntryPlan.cpp - places of one entry's values ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entries are straight lines, so a value lives from its call to the last call that reads it or a view of it.
+// Entries are straight lines but for the bodies of recurrences, so a value lives from its call to the last
+// call that reads it or a view of it. What a body reads from outside lives until the recurrence's end; what
+// it computes lives within one position, but for the states, which have a place of their own.
 
 #include "dialect/Transforms/EntryPlan.h"
 
@@ -67,6 +69,31 @@ void EntryPlan::placeResults() {
   }
 }
 
+/// Outputs are written to the present position of the sequence, states to the place of the initial ones.
+void EntryPlan::placeYielded(RecurrenceOp recurrence) {
+  size_t outputs = recurrence.getOutputs().size();
+  for (auto [number, yielded] : llvm::enumerate(recurrence.getYielded())) {
+    Planned &plan = planned[throughViews(yielded)];
+    if (number < outputs)
+      plan.place = PlaceAttr::get(func.getContext(), Memory::output,
+                                  SizeAttr::getConstant(func.getContext(), number), {});
+    else
+      plan.shared = throughViews(recurrence.getInitial()[number - outputs]);
+  }
+}
+
+LogicalResult EntryPlan::planOutputs(RecurrenceOp recurrence) {
+  unsigned begin = order[&recurrence.getBody().front().front()];
+  for (Value output : recurrence.getOutputs()) {
+    FailureOr<unsigned> number = addToArena(recurrence, bytesOf(tensorOf(output)), begin,
+                                            std::max(order[recurrence], findLastUse(output)));
+    if (failed(number))
+      return failure();
+    planned[output].number = *number;
+  }
+  return success();
+}
+
 LogicalResult EntryPlan::placeWrites() {
   for (auto write : func.getOps<WriteStateOp>()) {
     Value value = throughViews(write.getValue());
@@ -93,14 +120,20 @@ LogicalResult EntryPlan::placeInState(CallOp call, Value cache) {
 
 unsigned EntryPlan::findLastUse(Value value) {
   unsigned last = 0;
-  for (Operation *user : value.getUsers())
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
     last = std::max(last, isView(user) ? findLastUse(user->getResult(0)) : order.lookup(user));
+    auto recurrence = dyn_cast<RecurrenceOp>(user);
+    unsigned first = recurrence ? recurrence.getSequences().size() : 0;
+    if (recurrence && use.getOperandNumber() - first < recurrence.getInitial().size())
+      last = std::max(last, findLastUse(recurrence.getLast()[use.getOperandNumber() - first]));
+  }
   return last;
 }
 
-FailureOr<unsigned> EntryPlan::addToArena(CallOp call, SizeAttr bytes, unsigned begin, unsigned end) {
+FailureOr<unsigned> EntryPlan::addToArena(Operation *op, SizeAttr bytes, unsigned begin, unsigned end) {
   if (!bytes)
-    return call.emitOpError("has a dynamic axis without a name, so its memory cannot be planned");
+    return op->emitOpError("has a dynamic axis without a name, so its memory cannot be planned");
   return arena.add(bytes, begin, end);
 }
 
@@ -110,7 +143,7 @@ LogicalResult EntryPlan::planCall(CallOp call, unsigned at) {
     return placeInState(call, cache);
   for (Value result : call.getResults()) {
     Planned &plan = planned[result];
-    if (plan.place)
+    if (plan.place || plan.shared)
       continue;
     FailureOr<unsigned> number =
         addToArena(call, bytesOf(tensorOf(result)), at, std::max(at, findLastUse(result)));
@@ -130,14 +163,18 @@ LogicalResult EntryPlan::planCall(CallOp call, unsigned at) {
   return success();
 }
 
+PlaceAttr EntryPlan::findPlace(Value value) {
+  const Planned &plan = planned[value];
+  if (plan.place)
+    return plan.place;
+  return plan.shared ? findPlace(plan.shared) : makePlace(Memory::arena, arena.getOffset(plan.number), value);
+}
+
 void EntryPlan::annotate(CallOp call) {
   Builder builder(func.getContext());
   SmallVector<Attribute> places, scratchPlaces;
-  for (Value result : call.getResults()) {
-    const Planned &plan = planned[result];
-    places.push_back(plan.place ? plan.place
-                                : makePlace(Memory::arena, arena.getOffset(plan.number), result));
-  }
+  for (Value result : call.getResults())
+    places.push_back(findPlace(result));
   for (unsigned number : scratch[call])
     scratchPlaces.push_back(PlaceAttr::get(func.getContext(), Memory::arena, arena.getOffset(number), {}));
   call.setPlacesAttr(builder.getArrayAttr(places));
@@ -145,19 +182,40 @@ void EntryPlan::annotate(CallOp call) {
     call.setScratchAttr(builder.getArrayAttr(scratchPlaces));
 }
 
+/// Counts operations in the order in which they run.
+void EntryPlan::number(Block &block) {
+  for (Operation &op : block) {
+    if (auto recurrence = dyn_cast<RecurrenceOp>(op))
+      number(recurrence.getBody().front());
+    unsigned next = order.size();
+    order[&op] = next;
+  }
+}
+
 LogicalResult EntryPlan::run() {
-  for (auto [number, op] : llvm::enumerate(func.getBody().front()))
-    order[&op] = number;
+  number(func.getBody().front());
   placeResults();
-  SmallVector<CallOp> calls = llvm::to_vector(func.getOps<CallOp>());
+  SmallVector<CallOp> calls;
+  func.walk([&](CallOp call) { calls.push_back(call); });
+  auto recurrences = llvm::to_vector(func.getOps<RecurrenceOp>());
+  for (RecurrenceOp recurrence : recurrences)
+    placeYielded(recurrence);
   if (failed(placeWrites()))
     return failure();
   for (CallOp call : calls)
     if (failed(planCall(call, order[call])))
       return failure();
+  for (RecurrenceOp recurrence : recurrences)
+    if (failed(planOutputs(recurrence)))
+      return failure();
   arena.solve();
   for (CallOp call : calls)
     annotate(call);
+  for (RecurrenceOp recurrence : recurrences)
+    recurrence.setPlacesAttr(
+        Builder(func.getContext())
+            .getArrayAttr(llvm::map_to_vector(recurrence.getOutputs(),
+                                              [&](Value output) -> Attribute { return findPlace(output); })));
   func->setAttr("attn.arena", arena.getTotal());
   return success();
 }

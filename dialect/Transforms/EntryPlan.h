@@ -23,15 +23,20 @@ private:
   struct Planned {
     PlaceAttr place;     // where the place is known from the start
     unsigned number = 0; // otherwise its number in the arena
+    mlir::Value shared;  // or the value whose place it takes
   };
 
   KernelOp kernelOf(CallOp call) { return symbols.lookup<KernelOp>(call.getKernel()); }
   mlir::Value findAppendedCache(CallOp call);
+  void number(mlir::Block &block);
   void placeResults();
+  void placeYielded(RecurrenceOp recurrence);
+  mlir::LogicalResult planOutputs(RecurrenceOp recurrence);
+  PlaceAttr findPlace(mlir::Value value);
   mlir::LogicalResult placeWrites();
   mlir::LogicalResult placeInState(CallOp call, mlir::Value cache);
   mlir::LogicalResult planCall(CallOp call, unsigned at);
-  mlir::FailureOr<unsigned> addToArena(CallOp call, SizeAttr bytes, unsigned begin, unsigned end);
+  mlir::FailureOr<unsigned> addToArena(mlir::Operation *op, SizeAttr bytes, unsigned begin, unsigned end);
   unsigned findLastUse(mlir::Value value);
   void annotate(CallOp call);
   PlaceAttr makePlace(Memory memory, SizeAttr offset, mlir::Value value);
@@ -39,7 +44,7 @@ private:
   mlir::func::FuncOp func;
   mlir::SymbolTable &symbols;
   ArenaPlan arena;
-  llvm::DenseMap<mlir::Operation *, unsigned> order;
+  llvm::DenseMap<mlir::Operation *, unsigned> order; // of a recurrence: its end, after its body
   llvm::DenseMap<mlir::Value, Planned> planned;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned>> scratch;
 };

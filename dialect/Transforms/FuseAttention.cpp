@@ -56,8 +56,8 @@ void collectSelector(Value operand, Group &group) {
 struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
   void runOnOperation() override {
     SmallVector<SoftmaxOp> softmaxes;
-    for (auto softmax : getOperation().getOps<SoftmaxOp>())
-      softmaxes.push_back(softmax);
+    for (Block *block : workBlocks(getOperation()))
+      llvm::append_range(softmaxes, block->getOps<SoftmaxOp>());
     for (SoftmaxOp softmax : softmaxes)
       fuseChain(softmax);
   }

@@ -18,8 +18,8 @@ namespace {
 struct FuseLinear : impl::FuseLinearBase<FuseLinear> {
   void runOnOperation() override {
     SmallVector<LinearOp> all;
-    for (auto linear : getOperation().getOps<LinearOp>())
-      all.push_back(linear);
+    for (Block *block : workBlocks(getOperation()))
+      llvm::append_range(all, block->getOps<LinearOp>());
     for (LinearOp linear : all)
       fuseEpilogue(linear);
   }

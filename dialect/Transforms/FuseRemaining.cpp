@@ -19,7 +19,7 @@ namespace {
 
 /// Operations that stay as they are: they do no work that a kernel could do.
 bool isLeftAlone(Operation *op) {
-  return isView(op) || isa<FusedOp, GetWeightOp, ReadStateOp, WriteStateOp>(op) ||
+  return isView(op) || isa<FusedOp, RecurrenceOp, GetWeightOp, ReadStateOp, WriteStateOp>(op) ||
          op->hasTrait<OpTrait::IsTerminator>();
 }
 
@@ -30,7 +30,11 @@ struct FuseRemaining : impl::FuseRemainingBase<FuseRemaining> {
                                    << getOperation().getBody().getBlocks().size();
       return signalPassFailure();
     }
-    Block &block = getOperation().getBody().front();
+    for (Block *block : workBlocks(getOperation()))
+      fuseIn(*block);
+  }
+
+  void fuseIn(Block &block) {
     while (true) {
       auto next = llvm::find_if(block, [](Operation &op) { return !isLeftAlone(&op); });
       if (next == block.end())

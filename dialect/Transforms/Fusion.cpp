@@ -13,6 +13,15 @@ using namespace mlir;
 
 namespace attn {
 
+SmallVector<Block *> workBlocks(func::FuncOp func) {
+  if (func.isExternal())
+    return {};
+  SmallVector<Block *> blocks{&func.getBody().front()};
+  for (auto recurrence : func.getOps<RecurrenceOp>())
+    blocks.push_back(&recurrence.getBody().front());
+  return blocks;
+}
+
 bool isPointwise(Operation *op) {
   return isa_and_nonnull<AddOp, MulOp, ActivationOp, ScaleOp, IncrementOp>(op);
 }

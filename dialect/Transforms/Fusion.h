@@ -20,6 +20,9 @@ struct Group {
   llvm::SmallPtrSet<void *, 2> alwaysYielded;
 };
 
+/// The blocks in which there is work to fuse: the function's own, and the bodies of its recurrences.
+llvm::SmallVector<mlir::Block *> workBlocks(mlir::func::FuncOp func);
+
 /// True for add, mul, activation, scale and increment.
 bool isPointwise(mlir::Operation *op);
 bool isNorm(mlir::Operation *op);

@@ -22,9 +22,11 @@ struct InsertCopies : impl::InsertCopiesBase<InsertCopies> {
   void runOnOperation() override {
     taken.clear();
     denseOnly.clear();
-    if (getOperation().isExternal())
-      return;
-    Block &body = getOperation().getBody().front();
+    for (Block *block : workBlocks(getOperation()))
+      placeIn(*block);
+  }
+
+  void placeIn(Block &body) {
     // Merged heads come last: what else a kernel's result must be decides whether they need a copy.
     placeValues(body, /*areMerged=*/false);
     for (auto merge : llvm::make_early_inc_range(body.getOps<MergeHeadsOp>())) {
@@ -33,6 +35,25 @@ struct InsertCopies : impl::InsertCopiesBase<InsertCopies> {
         copyInto(merge->getOpOperand(0));
     }
     placeValues(body, /*areMerged=*/true);
+    if (isa<RecurrenceOp>(body.getParentOp()))
+      placeStates(cast<RecurrenceOp>(body.getParentOp()));
+  }
+
+  /// A recurrence's state has one place, which is written before the first position and, when all of a
+  /// position's work is done, for the next. A state that is another one's argument is saved before that is
+  /// overwritten.
+  void placeStates(RecurrenceOp recurrence) {
+    size_t states = recurrence.getInitial().size();
+    MutableArrayRef<OpOperand> yielded =
+        recurrence.getBody().front().getTerminator()->getOpOperands().take_back(states);
+    for (OpOperand &operand : yielded)
+      if (isa<BlockArgument>(operand.get()))
+        copyInto(operand);
+    for (OpOperand &operand : yielded)
+      copyInto(operand);
+    for (OpOperand &operand : recurrence.getInitialMutable())
+      if (!operand.get().hasOneUse() || !takePlace(operand.get()))
+        copyInto(operand);
   }
 
   /// Places what is written to states and returned; those values that are merged heads, or the others.
@@ -41,7 +62,9 @@ struct InsertCopies : impl::InsertCopiesBase<InsertCopies> {
     for (auto write : llvm::make_early_inc_range(body.getOps<WriteStateOp>()))
       if (isNow(write.getValue()))
         placeInState(write);
-    for (OpOperand &operand : body.getTerminator()->getOpOperands())
+    auto recurrence = dyn_cast<RecurrenceOp>(body.getParentOp());
+    size_t states = recurrence ? recurrence.getInitial().size() : 0;
+    for (OpOperand &operand : body.getTerminator()->getOpOperands().drop_back(states))
       if (isNow(operand.get()) && !takePlace(operand.get()))
         copyInto(operand);
   }

@@ -21,7 +21,7 @@ static bool isParameter(OpOperand &operand) {
 
 static bool actsOnRows(Operation &op) {
   return isa<LinearOp, ActivationOp, AddOp, MulOp, ScaleOp, LayerNormOp, RmsNormOp, LogSoftmaxOp, PickOp,
-             TopKOp>(op);
+             TopKOp, SliceOp, WhereOp, ConcatOp>(op);
 }
 
 KernelBuilder::KernelBuilder(FusedOp fused) : fused(fused), values(fused.getInputs()) {

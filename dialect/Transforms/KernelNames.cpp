@@ -44,11 +44,23 @@ static std::string describeAttention(Block &body) {
   return name;
 }
 
+/// In and out of a linear: `512x2048`.
+static std::string matrixOf(LinearOp linear) {
+  auto weight = cast<RankedTensorType>(linear.getWeight().getType());
+  return dimension(weight.getDimSize(1)) + "x" + dimension(weight.getDimSize(0));
+}
+
+/// The matrices of a cell, and `masked` where rows may have ended.
+static std::string describeCell(Block &body) {
+  std::string name = "cell";
+  for (auto linear : body.getOps<LinearOp>())
+    name += "_" + matrixOf(linear);
+  return body.getOps<WhereOp>().empty() ? name : name + "_masked";
+}
+
 static std::string stemOf(Operation &op) {
-  if (auto linear = dyn_cast<LinearOp>(op)) {
-    auto weight = cast<RankedTensorType>(linear.getWeight().getType());
-    return "linear_" + dimension(weight.getDimSize(1)) + "x" + dimension(weight.getDimSize(0));
-  }
+  if (auto linear = dyn_cast<LinearOp>(op))
+    return "linear_" + matrixOf(linear);
   auto type = cast<RankedTensorType>(op.getResult(0).getType());
   std::string heads = headsOf(op.getResult(0));
   if (!heads.empty())
@@ -63,6 +75,8 @@ std::string describeKernel(KernelOp kernel) {
     return "copy";
   if (!body.getOps<SoftmaxOp>().empty() && !body.getOps<MatmulOp>().empty())
     return describeAttention(body);
+  if (!body.getOps<LinearOp>().empty() && !body.getOps<SliceOp>().empty())
+    return describeCell(body);
   std::string name = stemOf(body.front());
   for (Operation &op : llvm::drop_begin(body.without_terminator()))
     name += "_" + suffixOf(op);

@@ -4,6 +4,7 @@
 // A region becomes an `attn.kernel` and a call; regions that are equal but for their callers' sizes share
 // one.
 
+#include "dialect/Transforms/Fusion.h"
 #include "dialect/Transforms/KernelBuilder.h"
 #include "dialect/Transforms/KernelNames.h"
 #include "dialect/Transforms/Passes.h"
@@ -101,9 +102,11 @@ struct OutlineKernels : impl::OutlineKernelsBase<OutlineKernels> {
       if (func.isExternal())
         continue;
       RowViews rows;
-      for (auto fused : llvm::make_early_inc_range(func.getOps<FusedOp>()))
-        outline(fused, kernels, rows);
-      eraseUnread(func.getBody().front());
+      for (Block *block : workBlocks(func)) {
+        for (auto fused : llvm::make_early_inc_range(block->getOps<FusedOp>()))
+          outline(fused, kernels, rows);
+        eraseUnread(*block);
+      }
     }
     numKernels += kernels.size;
     eraseUnusedWeights(symbols);

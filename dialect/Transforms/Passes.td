@@ -84,6 +84,33 @@ def MergeProjections : Attn_ModulePass<"attn-merge-projections"> {
   ];
 }
 
+def MaskRecurrences : Attn_FunctionPass<"attn-mask-recurrences"> {
+  let summary = "Writes the lengths of recurrences as selections inside of their bodies";
+  let description = [{
+    Needs: nothing. Leaves: no recurrence with `lengths`; its body has a sequence more, which tells live positions
+    from padding.
+
+    Before:
+    ```mlir
+    %y, %last = attn.recurrence over (%x) init (%h) lengths %lengths : ... {
+    ^bb0(%now, %state):
+      ...
+      attn.yield %next, %next : ...
+    ```
+    After:
+    ```mlir
+    %live = attn.live %x, %lengths : ...
+    %y, %last = attn.recurrence over (%x, %live) init (%h) : ... {
+    ^bb0(%now, %isLive, %state):
+      ...
+      %output = attn.where %isLive, %next : ...
+      %kept = attn.where %isLive, %next else %state : ...
+      attn.yield %output, %kept : ...
+    ```
+  }];
+  let statistics = [Statistic<"numMasked", "num-masked", "Recurrences with lengths">];
+}
+
 def FuseAttention : Attn_FunctionPass<"attn-fuse-attention"> {
   let summary = "Rewrites matmul, scale, mask, softmax, matmul into `attn.fused`";
   let description = [{
@@ -146,6 +173,31 @@ def FuseEmbedding : Attn_FunctionPass<"attn-fuse-embedding"> {
     ```
   }];
   let statistics = [Statistic<"numFused", "num-fused", "Embeddings fused">];
+}
+
+def FuseCells : Attn_FunctionPass<"attn-fuse-cells"> {
+  let summary = "Makes one region of a recurrent cell: its matmuls and its gates";
+  let description = [{
+    Needs: gates as slices of linears, and a state among what they are brought together with. Leaves: each cell,
+    wherever a recurrence's body stands (in a loop, or once in a step), in one region. What a linear inside of it reads (the reset state of a GRU that resets before its
+    matmul) is yielded, so that the kernel needs no scratch for it.
+
+    Before:
+    ```mlir
+    %g = attn.linear %h, %w : ...
+    %a = attn.slice %g at 0 width 8 : ...
+    %z = attn.activation sigmoid %a : ...
+    %next = attn.mul %z, %h : ...
+    ```
+    After:
+    ```mlir
+    %next = attn.fused(%h, %w) : ... { (the same four operations) }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numCells", "num-cells", "Cells fused">,
+    Statistic<"numFused", "num-fused", "Operations fused into cells">,
+  ];
 }
 
 def FuseLinear : Attn_FunctionPass<"attn-fuse-linear"> {

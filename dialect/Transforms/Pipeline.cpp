@@ -28,12 +28,14 @@ void buildPipeline(OpPassManager &manager, Phase upTo) {
   if (upTo >= Phase::Fused) {
     manager.addPass(createMergeProjections()); // projections of one input are one linear
     OpPassManager &entries = manager.nest<func::FuncOp>();
-    entries.addPass(createFuseAttention());  // no softmax feeds a matmul alone
-    entries.addPass(createFuseVocabulary()); // no logits are written
-    entries.addPass(createFuseEmbedding());  // embeddings have their positions and norm
-    entries.addPass(createFuseLinear());     // linears have their epilogues
-    entries.addPass(createFuseRemaining());  // all work is in regions
-    entries.addPass(createInsertCopies());   // every value can be written where it must be
+    entries.addPass(createMaskRecurrences()); // recurrences are loops over all positions
+    entries.addPass(createFuseAttention());   // no softmax feeds a matmul alone
+    entries.addPass(createFuseVocabulary());  // no logits are written
+    entries.addPass(createFuseEmbedding());   // embeddings have their positions and norm
+    entries.addPass(createFuseCells());       // cells have their matmuls and gates
+    entries.addPass(createFuseLinear());      // linears have their epilogues
+    entries.addPass(createFuseRemaining());   // all work is in regions
+    entries.addPass(createInsertCopies());    // every value can be written where it must be
   }
   if (upTo >= Phase::Outlined) {
     manager.addPass(createPackMatrices());   // weights have the layout that kernels read

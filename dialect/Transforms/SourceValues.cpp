@@ -11,8 +11,8 @@ namespace attn {
 
 SourceValues::SourceValues(func::FuncOp decode) : decode(decode) {
   target.insert(decode.getArgument(0));
-  source.insert(decode.getArgument(1));
-  source.insert(decode.getArgument(2));
+  for (BlockArgument argument : decode.getArguments().drop_front())
+    source.insert(argument);
   for (Operation &op : decode.getBody().front())
     for (Value operand : op.getOperands()) {
       if (source.contains(operand))
@@ -61,7 +61,8 @@ void SourceValues::moveToEncoder(func::FuncOp encode, SymbolTable &symbols) {
   Operation *end = encode.getBody().front().getTerminator();
   OpBuilder builder(end);
   IRMapping mapping;
-  mapping.map(decode.getArgument(1), end->getOperand(0));
+  for (auto [argument, encoded] : llvm::zip(decode.getArguments().drop_front(), end->getOperands()))
+    mapping.map(argument, encoded);
   mapping.map(getLengths(), encode.getArgument(1));
   for (auto [root, view] : roots) {
     OpBuilder atModule(encode);

@@ -17,12 +17,11 @@ public:
   bool dependsOnTarget(mlir::Value value) const { return target.contains(value); }
   bool isFromSource(mlir::Value value) const { return source.contains(value) && !target.contains(value); }
 
-  /// Computes in `encode` what the rest of `decode` needs, and writes it to states. `memory` is what `encode`
-  /// returned.
+  /// Computes in `encode` what the rest of `decode` needs, and writes it to states.
   void moveToEncoder(mlir::func::FuncOp encode, mlir::SymbolTable &symbols);
 
   StateOp getState(mlir::Value root) const { return states.lookup(root); }
-  mlir::BlockArgument getLengths() const { return decode.getArgument(2); }
+  mlir::BlockArgument getLengths() const { return decode.getArguments().back(); }
   size_t size() const { return states.size(); }
 
 private:

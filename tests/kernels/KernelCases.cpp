@@ -310,6 +310,47 @@ static KernelCase simple(const std::string &name, const std::string &arguments, 
       {}};
 }
 
+/// What a recurrence needs besides its cell.
+static std::vector<KernelCase> stateCases() {
+  std::string x = rows(20), y = rows(72), ids = "tensor<?xi32, #attn.axes<row>>";
+  std::vector<KernelCase> cases;
+  cases.push_back(simple("concat", "%x: " + x + ", %y: " + y,
+                         "  %0 = attn.concat %x, %y, %x : (" + x + ", " + y + ", " + x + ") -> " + rows(112) +
+                             "\n  attn.yield %0 : " + rows(112) + "\n",
+                         rowSizes({1, 3, 37}), 0));
+  std::string initial = "tensor<?x1x20xf32, #attn.axes<row, query, width>>";
+  std::string ring = "tensor<?x1x2x20xf32, #attn.axes<slot, head, ring, width>>";
+  std::string table = "tensor<?x?xi32, #attn.axes<row, capacity>>";
+  std::vector<Sizes> sizes = {{{"row", 1}, {"slot", 2}, {"capacity", 1}},
+                              {{"row", 5}, {"slot", 5}, {"capacity", 17}}};
+  cases.push_back(simple("recall", "%c: " + ring + ", %a: " + table + ", %p: " + ids + ", %i: " + initial,
+                         "  %0 = attn.recall %c, %a at %p else %i : (" + ring + ", " + table + ", " + ids +
+                             ", " + initial + ") -> " + initial + "\n  attn.yield %0 : " + initial + "\n",
+                         sizes, 0));
+  cases.back().idSizes = {{1, "row"}, {2, "capacity"}};
+  std::string fresh = "tensor<?x1x1x20xf32, #attn.axes<row, head, query, width>>";
+  cases.push_back(simple("append_to_ring", "%f: " + fresh + ", %c: " + ring + ", %p: " + ids,
+                         "  %0 = attn.append %f, %c at %p : (" + fresh + ", " + ring + ", " + ids + ") -> " +
+                             ring + "\n  attn.yield %0 : " + ring + "\n",
+                         {{{"row", 3}, {"slot", 5}}}, 0));
+  cases.back().idLimits[2] = 17;
+  std::string sequence = "tensor<?x?x4xf32, #attn.axes<batch, source, width>>";
+  std::string lengths = "tensor<?xi32, #attn.axes<batch>>",
+              mask = "tensor<?x?xi32, #attn.axes<batch, source>>";
+  cases.push_back(simple("live", "%x: " + sequence + ", %l: " + lengths,
+                         "  %0 = attn.live %x, %l : (" + sequence + ", " + lengths + ") -> " + mask +
+                             "\n  attn.yield %0 : " + mask + "\n",
+                         {{{"batch", 1}, {"source", 1}}, {{"batch", 5}, {"source", 7}}}, 0));
+  cases.back().idSizes[1] = "source";
+  std::string zeros = "tensor<?x1x20xf32, #attn.axes<batch, query, width>>";
+  cases.push_back(simple("zeros", "%l: " + lengths,
+                         "  %0 = attn.zeros for %l width 20 : (" + lengths + ") -> " + zeros +
+                             "\n  attn.yield %0 : " + zeros + "\n",
+                         {{{"batch", 1}}, {{"batch", 5}}}, 0));
+  cases.back().idLimits[0] = 9;
+  return cases;
+}
+
 std::vector<KernelCase> rowCases() {
   std::string x = rows(72), g = vector(72), s = scores("batch", 2, "query", "key");
   std::string l = "tensor<?xi32, #attn.axes<batch>>";
@@ -360,6 +401,8 @@ std::vector<KernelCase> rowCases() {
                  "\n  attn.yield %0 : " + cache + "\n",
              {{{"row", 1}, {"slot", 1}, {"capacity", 3}}, {{"row", 3}, {"slot", 5}, {"capacity", 17}}}, 0));
   cases.back().idSizes[2] = "capacity";
+  std::vector<KernelCase> states = stateCases();
+  cases.insert(cases.end(), states.begin(), states.end());
   return cases;
 }
 

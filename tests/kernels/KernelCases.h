@@ -24,6 +24,7 @@ std::vector<KernelCase> matmulCases();
 std::vector<KernelCase> attentionCases();
 std::vector<KernelCase> vocabularyCases();
 std::vector<KernelCase> rowCases();
+std::vector<KernelCase> cellCases();
 
 inline void PrintTo(const KernelCase &kernelCase, std::ostream *out) { *out << kernelCase.name; }
 

@@ -75,6 +75,7 @@ void checkCases(const std::vector<KernelCase> &cases, const Variant &variant) {
 TEST_P(KernelTest, MatmulEqualsReference) { checkCases(matmulCases(), GetParam()); }
 TEST_P(KernelTest, AttentionEqualsReference) { checkCases(attentionCases(), GetParam()); }
 TEST_P(KernelTest, VocabularyEqualsReference) { checkCases(vocabularyCases(), GetParam()); }
+TEST_P(KernelTest, CellsEqualReference) { checkCases(cellCases(), GetParam()); }
 TEST_P(KernelTest, RowsEqualReference) { checkCases(rowCases(), GetParam()); }
 
 /// Elements that are not equal, bit for bit (no NaN is expected).
@@ -160,7 +161,7 @@ TEST_P(KernelTest, AttentionDoesNotDependOnPadding) {
 }
 
 TEST_P(KernelTest, ResultsDoNotDependOnThreads) {
-  for (const auto &cases : {matmulCases(), attentionCases(), vocabularyCases(), rowCases()}) {
+  for (const auto &cases : {matmulCases(), attentionCases(), vocabularyCases(), rowCases(), cellCases()}) {
     const KernelCase &kernelCase = cases.front();
     TestKernel kernel(kernelCase.text);
     ASSERT_TRUE(kernel.load(GetParam()));
@@ -179,7 +180,7 @@ TEST_P(KernelTest, ResultsDoNotDependOnThreads) {
 TEST_P(KernelTest, ObjectsNeedOnlyThePool) {
   if (GetParam().asserts)
     GTEST_SKIP() << "checked kernels call halide_error_...";
-  for (const auto &cases : {matmulCases(), attentionCases(), vocabularyCases(), rowCases()})
+  for (const auto &cases : {matmulCases(), attentionCases(), vocabularyCases(), rowCases(), cellCases()})
     for (const KernelCase &kernelCase : cases) {
       TestKernel kernel(kernelCase.text);
       ASSERT_TRUE(kernel.load(GetParam()));

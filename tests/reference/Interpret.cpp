@@ -74,6 +74,18 @@ Array Interpreter::runRows(mlir::Operation *op) {
       .Case([&](attn::RmsNormOp op) {
         return rmsNorm(get(op.getInput()), get(op.getWeight()), op.getEpsilon().convertToFloat());
       })
+      .Case([&](attn::ConcatOp op) {
+        std::vector<Array> parts;
+        for (mlir::Value input : op.getInputs())
+          parts.push_back(get(input));
+        return concat(parts);
+      })
+      .Case([&](attn::WhereOp op) {
+        return where(get(op.getLive()), get(op.getFresh()), optional(op.getKept()));
+      })
+      .Case([&](attn::LiveOp op) { return live(get(op.getSequence()), get(op.getLengths())); })
+      .Case(
+          [&](attn::ZerosOp op) { return zeros({get(op.getBatch()).extent(0), 1, int64_t(op.getWidth())}); })
       .Case([&](attn::IncrementOp op) { return map(get(op.getInput()), [](double x) { return x + 1; }); })
       .Case([&](attn::LogSoftmaxOp op) { return logSoftmax(get(op.getLogits())); })
       .Case([&](attn::PickOp op) { return pick(get(op.getInput()), get(op.getIds())); })
@@ -89,6 +101,10 @@ Array Interpreter::runAttention(mlir::Operation *op) {
       .Case([&](attn::MeanHeadsOp op) { return meanHeads(get(op.getWeights())); })
       .Case([&](attn::AppendOp op) {
         return append(get(op.getFresh()), get(op.getCache()), get(op.getPositions()));
+      })
+      .Case([&](attn::RecallOp op) {
+        return recall(get(op.getCache()), get(op.getAncestors()), get(op.getPositions()),
+                      get(op.getInitial()));
       })
       .Case([&](attn::LookupOp op) { return lookup(get(op.getCache()), get(op.getAncestors())); })
       .Case([&](attn::TakeOp op) { return take(get(op.getInput()), get(op.getIndex())); })

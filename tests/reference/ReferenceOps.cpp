@@ -90,6 +90,41 @@ Array linear(const Array &x, const Array &weight, const Array *bias) {
   return result;
 }
 
+Array concat(const std::vector<Array> &parts) {
+  std::vector<int64_t> shape = parts.front().shape;
+  shape.back() = 0;
+  for (const Array &part : parts)
+    shape.back() += part.extent(-1);
+  Array result = zeros(shape);
+  int64_t offset = 0;
+  for (const Array &part : parts) {
+    forRows(part, [&](int64_t row, int64_t first) {
+      for (int64_t w = 0; w < part.extent(-1); ++w)
+        result.values[row * shape.back() + offset + w] = part.values[first + w];
+    });
+    offset += part.extent(-1);
+  }
+  return result;
+}
+
+Array live(const Array &sequence, const Array &lengths) {
+  Array result = zeros({sequence.extent(0), sequence.extent(1)});
+  forRows(result, [&](int64_t batch, int64_t first) {
+    for (int64_t q = 0; q < sequence.extent(1); ++q)
+      result.values[first + q] = double(q) < lengths.values[batch];
+  });
+  return result;
+}
+
+Array where(const Array &live, const Array &fresh, const Array *kept) {
+  Array result = fresh;
+  forRows(fresh, [&](int64_t row, int64_t first) {
+    for (int64_t w = 0; live.values[row] == 0 && w < fresh.extent(-1); ++w)
+      result.values[first + w] = kept ? kept->values[first + w] : 0;
+  });
+  return result;
+}
+
 Array layerNorm(const Array &x, const Array &weight, const Array *bias, double epsilon) {
   Array result = x;
   int64_t width = x.extent(-1);
@@ -246,8 +281,20 @@ Array append(const Array &fresh, const Array &cache, const Array &positions) {
   for (int64_t r = 0; r < fresh.extent(0); ++r)
     for (int64_t h = 0; h < fresh.extent(1); ++h)
       for (int64_t w = 0; w < fresh.extent(3); ++w)
-        result.values[result.at({r, h, int64_t(positions.values[r]), w})] =
+        result.values[result.at({r, h, int64_t(positions.values[r]) % cache.extent(2), w})] =
             fresh.values[fresh.at({r, h, 0, w})];
+  return result;
+}
+
+Array recall(const Array &cache, const Array &ancestors, const Array &positions, const Array &initial) {
+  Array result = initial;
+  for (int64_t r = 0; r < initial.extent(0); ++r) {
+    int64_t before = int64_t(positions.values[r]) - 1;
+    for (int64_t w = 0; before >= 0 && w < initial.extent(2); ++w) {
+      int64_t slot = int64_t(ancestors.values[ancestors.at({r, before})]);
+      result.values[result.at({r, 0, w})] = cache.values[cache.at({slot, 0, before % cache.extent(2), w})];
+    }
+  }
   return result;
 }
 

@@ -38,6 +38,10 @@ Array rmsNorm(const Array &x, const Array &weight, double epsilon);
 double gelu(double x);
 double geluTanh(double x);
 
+Array concat(const std::vector<Array> &parts);
+Array live(const Array &sequence, const Array &lengths);
+Array where(const Array &live, const Array &fresh, const Array *kept);
+
 // Views
 Array splitHeads(const Array &x, int64_t heads);
 Array mergeHeads(const Array &x);
@@ -54,6 +58,7 @@ Array meanHeads(const Array &weights);
 
 // Caches
 Array append(const Array &fresh, const Array &cache, const Array &positions);
+Array recall(const Array &cache, const Array &ancestors, const Array &positions, const Array &initial);
 Array lookup(const Array &cache, const Array &ancestors);
 Array take(const Array &x, const Array &index);
 

@@ -7,6 +7,7 @@
 #ifndef ATTNC_SCHEDULES_CPU_SCHEDULES_H
 #define ATTNC_SCHEDULES_CPU_SCHEDULES_H
 
+#include "compiler/kernels/Cell.h"
 #include "compiler/kernels/RowNorm.h"
 #include "compiler/kernels/Vocabulary.h"
 #include "compiler/schedules/ChooseSchedule.h"
@@ -17,6 +18,8 @@ void scheduleMatmul(LinearStages &stages, const MatmulSchedule &schedule);
 
 /// The sums of one tile, computed where `consumer` visits the tile at `level`.
 void scheduleAccumulator(Accumulator &accumulator, int lanes, Halide::Func consumer, Halide::VarOrRVar level);
+
+void scheduleCell(CellStages &stages, const MatmulSchedule &schedule);
 
 void scheduleAttention(AttentionStages &stages, const AttentionSchedule &schedule);
 

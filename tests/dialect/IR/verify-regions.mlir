@@ -1,32 +1,43 @@
 // RUN: attnc-opt -verify-diagnostics -split-input-file %s
 
-func.func @recurrence_c1_no_sequence(%h: tensor<2x8xf32>) {
+func.func @recurrence_c1_no_sequence(%h: tensor<2x1x8xf32>) {
   // expected-error @below {{needs at least one sequence}}
-  %last = attn.recurrence over () init (%h) : (tensor<2x8xf32>) -> tensor<2x8xf32> {
-  ^bb0(%state: tensor<2x8xf32>):
-    attn.yield %state : tensor<2x8xf32>
+  %last = attn.recurrence over () init (%h) : (tensor<2x1x8xf32>) -> tensor<2x1x8xf32> {
+  ^bb0(%state: tensor<2x1x8xf32>):
+    attn.yield %state : tensor<2x1x8xf32>
   }
   return
 }
 
 // -----
 
-func.func @recurrence_c2_argument_is_a_sequence(%x: tensor<2x3x8xf32>, %h: tensor<2x8xf32>) {
-  // expected-error @below {{has 'tensor<2x8xf32>' as number 0 of its arguments, but its region has 'tensor<2x3x8xf32>'}}
-  %y, %last = attn.recurrence over (%x) init (%h) : (tensor<2x3x8xf32>, tensor<2x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x8xf32>) {
-  ^bb0(%now: tensor<2x3x8xf32>, %state: tensor<2x8xf32>):
-    attn.yield %state, %state : tensor<2x8xf32>, tensor<2x8xf32>
+func.func @recurrence_c2_argument_is_a_sequence(%x: tensor<2x3x8xf32>, %h: tensor<2x1x8xf32>) {
+  // expected-error @below {{has 'tensor<2x1x8xf32>' as number 0 of its arguments, but its region has 'tensor<2x3x8xf32>'}}
+  %y, %last = attn.recurrence over (%x) init (%h) : (tensor<2x3x8xf32>, tensor<2x1x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x1x8xf32>) {
+  ^bb0(%now: tensor<2x3x8xf32>, %state: tensor<2x1x8xf32>):
+    attn.yield %state, %state : tensor<2x1x8xf32>, tensor<2x1x8xf32>
   }
   return
 }
 
 // -----
 
-func.func @recurrence_c3_yields_too_little(%x: tensor<2x3x8xf32>, %h: tensor<2x8xf32>) {
+func.func @recurrence_c3_yields_too_little(%x: tensor<2x3x8xf32>, %h: tensor<2x1x8xf32>) {
   // expected-error @below {{has 2 results, but its region has 1}}
-  %y, %last = attn.recurrence over (%x) init (%h) : (tensor<2x3x8xf32>, tensor<2x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x8xf32>) {
-  ^bb0(%now: tensor<2x8xf32>, %state: tensor<2x8xf32>):
-    attn.yield %state : tensor<2x8xf32>
+  %y, %last = attn.recurrence over (%x) init (%h) : (tensor<2x3x8xf32>, tensor<2x1x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x1x8xf32>) {
+  ^bb0(%now: tensor<2x1x8xf32>, %state: tensor<2x1x8xf32>):
+    attn.yield %state : tensor<2x1x8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @recurrence_c4_state_of_two_positions(%x: tensor<2x3x8xf32>, %h: tensor<2x2x8xf32>) {
+  // expected-error @below {{each state has one position and a result}}
+  %y, %last = attn.recurrence over (%x) init (%h) : (tensor<2x3x8xf32>, tensor<2x2x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x2x8xf32>) {
+  ^bb0(%now: tensor<2x1x8xf32>, %state: tensor<2x2x8xf32>):
+    attn.yield %now, %state : tensor<2x1x8xf32>, tensor<2x2x8xf32>
   }
   return
 }

@@ -33,7 +33,7 @@ func.func @decode(%ids: tensor<1x2xi32>) {
 
 // -----
 
-// expected-error @below {{'func.func' op needs 2 arguments, one result and one block, but has 1, 0 and 1}}
+// expected-error @below {{'func.func' op needs 2 arguments, 1 results and one block, but has 1, 0 and 1}}
 func.func @encode(%x: tensor<1x2xf32, #attn.axes<batch, width>>) {
   return
 }
@@ -61,7 +61,7 @@ func.func @decode(%ids: !ids, %memory: !other, %lengths: !lengths) -> !other {
 !lengths = tensor<?xi32, #attn.axes<batch>>
 !memory = tensor<?x?x8xf32, #attn.axes<batch, source, width>>
 !target = tensor<?x?x8xf32, #attn.axes<batch, target, width>>
-!one = tensor<?x8xf32, #attn.axes<batch, width>>
+!one = tensor<?x1x8xf32, #attn.axes<batch, query, width>>
 attn.weight @table from ["t"] : tensor<9x8xf32>
 func.func @encode(%x: !memory, %lengths: !lengths) -> !memory {
   return %x : !memory
@@ -69,8 +69,8 @@ func.func @encode(%x: !memory, %lengths: !lengths) -> !memory {
 func.func @decode(%ids: !ids, %memory: !memory, %lengths: !lengths) -> !target {
   %table = attn.get_weight @table : tensor<9x8xf32>
   %x = attn.embed %ids, %table : (!ids, tensor<9x8xf32>) -> !target
-  // expected-error @below {{'attn.recurrence' op in a decoder cannot be stepped yet}}
-  %y = attn.recurrence over (%x) init () : (!target) -> !target {
+  // expected-error @below {{'attn.recurrence' op that is reversed or limited by lengths looks at later positions, so it cannot be stepped}}
+  %y = attn.recurrence over (%x) init () reverse : (!target) -> !target {
   ^bb0(%now: !one):
     attn.yield %now : !one
   }
