@@ -39,7 +39,7 @@ public:
   ViewFollower(func::FuncOp entry, const PlannedSymbols &symbols)
       : entry(entry), symbols(symbols), one(SizeAttr::getConstant(entry.getContext(), 1)) {}
 
-  FailureOr<std::vector<CallBuffers>> run() {
+  FailureOr<EntryCalls> run() {
     for (BlockArgument argument : entry.getArguments()) {
       BufferView view = dense(attn::Memory::argument, argument.getType());
       view.tensor = argument.getArgNumber();
@@ -48,7 +48,7 @@ public:
     for (Operation &op : entry.getBody().front())
       if (failed(follow(op)))
         return failure();
-    return std::move(calls);
+    return std::move(code);
   }
 
 private:
@@ -56,7 +56,8 @@ private:
   const PlannedSymbols &symbols;
   SizeAttr one;
   llvm::DenseMap<Value, BufferView> views;
-  std::vector<CallBuffers> calls;
+  EntryCalls code;
+  std::vector<BufferView> outputs; // of the recurrence that is followed
 
   BufferView dense(attn::Memory memory, Sizes extents, Type element, ArrayRef<int64_t> order) {
     BufferView view;
@@ -84,9 +85,8 @@ private:
         .Case<attn::GetWeightOp>([&](auto get) { return getWeight(get); })
         .Case<attn::CallOp>([&](auto call) { return this->call(call); })
         .Case<func::ReturnOp>([&](auto result) { return leave(result); })
-        .Case<attn::RecurrenceOp>([](auto recurrence) {
-          return recurrence.emitError("recurrences cannot be compiled yet: loops are not lowered");
-        })
+        .Case<attn::RecurrenceOp>([&](auto recurrence) { return this->recurrence(recurrence); })
+        .Case<attn::YieldOp>([&](auto yield) { return leavePosition(yield); })
         .Default([](Operation *other) { return other->emitError("has no place in a planned entry"); });
   }
 
@@ -101,8 +101,12 @@ private:
   LogicalResult getWeight(attn::GetWeightOp op);
   LogicalResult call(attn::CallOp op);
   LogicalResult leave(func::ReturnOp op);
+  LogicalResult recurrence(attn::RecurrenceOp op);
+  LogicalResult leavePosition(attn::YieldOp op);
 
-  FailureOr<BufferView> placed(attn::CallOp op, const Sizes &extents, Type element, Attribute where);
+  BufferView positionOf(BufferView sequence);
+  FailureOr<BufferView> placed(Operation *op, const Sizes &extents, Type element, Attribute where);
+  FailureOr<BufferView> placedAtPosition(Operation *op, const Sizes &extents, attn::PlaceAttr place);
   LogicalResult placeScratch(attn::CallOp op, attn::KernelOp kernel, CallBuffers &result);
 };
 
@@ -216,20 +220,50 @@ LogicalResult ViewFollower::getWeight(attn::GetWeightOp op) {
   return success();
 }
 
-FailureOr<BufferView> ViewFollower::placed(attn::CallOp op, const Sizes &extents, Type element,
+/// The window of a sequence (batch, query, ...) that moves with a loop's position.
+BufferView ViewFollower::positionOf(BufferView sequence) {
+  sequence.pace = sequence.strides[1].times(sequence.element.getIntOrFloatBitWidth() / 8);
+  sequence.extents[1] = one;
+  return sequence;
+}
+
+/// The present position of an output sequence, as a result (batch, 1, width), as rows (batch, width), or as
+/// the heads (batch, head, 1, width) that are merged there.
+FailureOr<BufferView> ViewFollower::placedAtPosition(Operation *op, const Sizes &extents,
+                                                     attn::PlaceAttr place) {
+  for (auto [number, output] : llvm::enumerate(outputs)) {
+    if (place.getOffset() != SizeAttr::getConstant(op->getContext(), number))
+      continue;
+    BufferView view = positionOf(output);
+    if (extents.size() + 1 == view.extents.size()) {
+      view.extents.erase(view.extents.begin() + 1);
+      view.strides.erase(view.strides.begin() + 1);
+    } else if (extents.size() == 4) {
+      view.strides = {view.strides[0], extents[3], view.strides[1], one};
+      view.extents = {view.extents[0], extents[1], one, extents[3]};
+    }
+    if (view.extents == extents)
+      return view;
+  }
+  return op->emitError("writes output ") << place.getOffset().str() << ", which is none of its recurrence";
+}
+
+FailureOr<BufferView> ViewFollower::placed(Operation *op, const Sizes &extents, Type element,
                                            Attribute where) {
   auto place = cast<attn::PlaceAttr>(where);
+  if (place.getMemory() == attn::Memory::output)
+    return placedAtPosition(op, extents, place);
   BufferView view = dense(place.getMemory(), extents, element, place.getOrder());
   if (place.getMemory() != attn::Memory::result) {
     view.offset = place.getOffset();
     return view;
   }
   for (int64_t number = 0; number < entry.getNumResults(); ++number)
-    if (place.getOffset() == SizeAttr::getConstant(op.getContext(), number)) {
+    if (place.getOffset() == SizeAttr::getConstant(op->getContext(), number)) {
       view.tensor = number;
       return view;
     }
-  return op.emitError("writes result ")
+  return op->emitError("writes result ")
          << place.getOffset().str() << " of an entry that has " << entry.getNumResults();
 }
 
@@ -278,7 +312,52 @@ LogicalResult ViewFollower::call(attn::CallOp op) {
   }
   if (scratch != 0 && failed(placeScratch(op, kernel, result)))
     return failure();
-  calls.push_back(std::move(result));
+  code.calls.push_back(std::move(result));
+  return success();
+}
+
+/// The body's calls become a loop. Each state lies where its initial value does, before and after.
+LogicalResult ViewFollower::recurrence(attn::RecurrenceOp op) {
+  if (!op.getPlaces() || op.getPlaces()->size() != op.getOutputs().size())
+    return op.emitError("is not planned: each output needs a place");
+  outputs.clear();
+  for (auto [output, where] : llvm::zip_equal(op.getOutputs(), *op.getPlaces())) {
+    auto type = cast<RankedTensorType>(output.getType());
+    FailureOr<BufferView> view = placed(op, extentsOf(type), type.getElementType(), where);
+    if (failed(view))
+      return failure();
+    outputs.push_back(*view);
+    views[output] = *view;
+  }
+  for (auto [argument, sequence] : llvm::zip_equal(op.getPositions(), op.getSequences()))
+    views[argument] = positionOf(views[sequence]);
+  for (auto [argument, initial] : llvm::zip_equal(op.getStates(), op.getInitial()))
+    views[argument] = views[initial];
+  for (auto [argument, constant] : llvm::zip_equal(op.getShared(), op.getConstants()))
+    views[argument] = views[constant];
+  CallLoop loop{views[op.getSequences().front()].extents[1], op.getReverse(), code.calls.size(), 0};
+  for (Operation &inner : op.getBody().front())
+    if (failed(follow(inner)))
+      return failure();
+  loop.end = code.calls.size();
+  code.loops.push_back(loop);
+  for (auto [last, initial] : llvm::zip_equal(op.getLast(), op.getInitial()))
+    views[last] = views[initial];
+  return success();
+}
+
+/// Planned, what the body yields was computed where it belongs, so nothing is left to do.
+LogicalResult ViewFollower::leavePosition(attn::YieldOp op) {
+  auto recurrence = cast<attn::RecurrenceOp>(op->getParentOp());
+  SmallVector<BufferView> wanted(outputs.begin(), outputs.end());
+  for (Value initial : recurrence.getInitial())
+    wanted.push_back(views[initial]);
+  for (auto [number, value] : llvm::enumerate(op.getOperands())) {
+    const BufferView &view = views[value];
+    if (view.memory != wanted[number].memory || view.offset != wanted[number].offset ||
+        bool(view.pace) != (number < outputs.size()))
+      return op.emitError("yields a value that is not in the place of result ") << number;
+  }
   return success();
 }
 
@@ -302,7 +381,7 @@ PlannedSymbols::PlannedSymbols(ModuleOp module) {
     kernels[kernel.getSymNameAttr()] = {kernel, static_cast<int64_t>(number)};
 }
 
-FailureOr<std::vector<CallBuffers>> followViews(func::FuncOp entry, const PlannedSymbols &symbols) {
+FailureOr<EntryCalls> followViews(func::FuncOp entry, const PlannedSymbols &symbols) {
   return ViewFollower(entry, symbols).run();
 }
 

@@ -20,6 +20,7 @@ struct BufferView {
   llvm::SmallVector<attn::SizeAttr, 4> extents;
   llvm::SmallVector<attn::SizeAttr, 4> strides;
   mlir::Type element;
+  attn::SizeAttr pace; // bytes from one position of a loop to the next; null where all see the same
 };
 
 /// The buffers of one kernel call in the order the kernel takes them: inputs, results, scratch.
@@ -27,6 +28,19 @@ struct CallBuffers {
   attn::CallOp call;
   int64_t kernel = 0; // number in the kernel table
   llvm::SmallVector<BufferView, 8> buffers;
+};
+
+/// Calls `begin` up to `end` of an entry, made for each position.
+struct CallLoop {
+  attn::SizeAttr positions;
+  bool isReversed = false;
+  size_t begin = 0, end = 0;
+};
+
+/// The calls of an entry in order, and the loops among them, which do not overlap.
+struct EntryCalls {
+  std::vector<CallBuffers> calls;
+  std::vector<CallLoop> loops;
 };
 
 /// Kernels, weights and states of a planned module by name.
@@ -39,9 +53,8 @@ public:
       kernels; // with the number in the table
 };
 
-/// The calls of `entry` in order, or failure after a located error.
-mlir::FailureOr<std::vector<CallBuffers>> followViews(mlir::func::FuncOp entry,
-                                                      const PlannedSymbols &symbols);
+/// The calls of `entry`, or failure after a located error.
+mlir::FailureOr<EntryCalls> followViews(mlir::func::FuncOp entry, const PlannedSymbols &symbols);
 
 } // namespace attnc
 

@@ -34,7 +34,8 @@ public:
   /// The vector of sizes, before the first call of evaluate().
   void setSizes(Value pointer) { sizes = pointer; }
 
-  /// A formula's value as i64. Entries are straight lines, so a value computed once serves from there on.
+  /// A formula's value as i64. A value computed once serves from there on, but for what a loop computes: see
+  /// forget().
   Value evaluate(attn::SizeAttr formula) {
     if (Value known = values.lookup(formula))
       return known;
@@ -48,10 +49,15 @@ public:
     return values[formula] = sum;
   }
 
+  using Known = llvm::DenseMap<Attribute, Value>;
+  const Known &known() const { return values; }
+  /// Forgets what was computed since, where that does not come before what follows.
+  void forget(Known before) { values = std::move(before); }
+
 private:
   const std::vector<std::string> &sizeNames;
   Value sizes;
-  llvm::DenseMap<Attribute, Value> values; // of formulas, and of sizes by name
+  Known values; // of formulas, and of sizes by name
 
   Value size(StringAttr name) {
     Value &known = values[name];
@@ -141,19 +147,25 @@ public:
   EntryLowering(LLVM::LLVMFuncOp function, Block *body, func::FuncOp entry, const PlannedModule &planned)
       : function(function), entry(entry), code(body, entry.getLoc(), planned.sizes) {}
 
-  void run(ArrayRef<CallBuffers> calls) {
+  void run(const EntryCalls &entryCalls) {
     invocation = function.getArgument(0);
     context = invocationField(InvocationField::Context);
     tensors = invocationField(InvocationField::Tensors);
     code.setSizes(invocationField(InvocationField::Sizes));
     kernels = invocationField(InvocationField::Kernels);
-    Block *exit = code.builder.createBlock(&function.getBody(), function.getBody().end(), {code.types.int32},
-                                           {entry.getLoc()});
+    exit = code.builder.createBlock(&function.getBody(), function.getBody().end(), {code.types.int32},
+                                    {entry.getLoc()});
     LLVM::ReturnOp::create(code.builder, entry.getLoc(), exit->getArgument(0));
     code.builder.setInsertionPointToEnd(&function.getBody().front());
-    BufferStack stack(code, calls);
-    for (const CallBuffers &call : calls)
-      lowerCall(call, stack, exit);
+    BufferStack stack(code, entryCalls.calls);
+    ArrayRef<CallBuffers> calls = entryCalls.calls;
+    size_t done = 0;
+    for (const CallLoop &loop : entryCalls.loops) {
+      lowerCalls(calls.slice(done, loop.begin - done), stack);
+      lowerLoop(loop, calls.slice(loop.begin, loop.end - loop.begin), stack);
+      done = loop.end;
+    }
+    lowerCalls(calls.drop_front(done), stack);
     LLVM::BrOp::create(code.builder, code.loc, ValueRange(code.constant(code.types.int32, 0)), exit);
   }
 
@@ -162,6 +174,8 @@ private:
   func::FuncOp entry;
   CodeWriter code;
   Value invocation, context, tensors, kernels;
+  Value position; // in a loop
+  Block *exit = nullptr;
   llvm::DenseMap<int64_t, Value> bases;
 
   Value invocationField(InvocationField field) {
@@ -183,7 +197,7 @@ private:
     case attn::Memory::result:
       return tensor(entry.getNumArguments() + view.tensor);
     case attn::Memory::output:
-      break; // only in the body of a recurrence, which following the views has refused
+      break; // following the views has put the output's own memory in its place
     }
     llvm_unreachable("all memories are listed");
   }
@@ -200,17 +214,56 @@ private:
     return known;
   }
 
-  void lowerCall(const CallBuffers &call, BufferStack &stack, Block *exit) {
+  void lowerCalls(ArrayRef<CallBuffers> calls, BufferStack &stack) {
+    for (const CallBuffers &call : calls)
+      lowerCall(call, stack);
+  }
+
+  /// Makes the calls for each position, in a loop that may run zero times.
+  void lowerLoop(const CallLoop &loop, ArrayRef<CallBuffers> calls, BufferStack &stack) {
+    OpBuilder &b = code.builder;
+    Type index = code.types.int64;
+    Value positions = code.evaluate(loop.positions), one = code.constant(index, 1);
+    Block *before = b.getInsertionBlock();
+    Block *head = b.createBlock(exit, {index}, {code.loc});
+    Block *body = b.createBlock(exit);
+    b.setInsertionPointToEnd(before);
+    LLVM::BrOp::create(b, code.loc, ValueRange(code.constant(index, 0)), head);
+    auto known = code.known();
+    auto knownBases = bases;
+    b.setInsertionPointToEnd(body);
+    Value count = head->getArgument(0), next = LLVM::AddOp::create(b, code.loc, count, one);
+    position = loop.isReversed ? Value(LLVM::SubOp::create(b, code.loc, positions, next)) : count;
+    lowerCalls(calls, stack);
+    LLVM::BrOp::create(b, code.loc, ValueRange(next), head);
+    code.forget(std::move(known));
+    bases = std::move(knownBases);
+    Block *after = b.createBlock(exit);
+    b.setInsertionPointToEnd(head);
+    Value isLeft = LLVM::ICmpOp::create(b, code.loc, LLVM::ICmpPredicate::slt, count, positions);
+    LLVM::CondBrOp::create(b, code.loc, isLeft, body, ValueRange(), after, ValueRange());
+    b.setInsertionPointToEnd(after);
+    position = Value();
+  }
+
+  /// Where the elements of `view` start, at the present position of a loop.
+  Value startOf(const BufferView &view) {
+    Value offset = code.evaluate(view.offset);
+    if (view.pace) {
+      Value moved = LLVM::MulOp::create(code.builder, code.loc, position, code.evaluate(view.pace));
+      offset = LLVM::AddOp::create(code.builder, code.loc, offset, moved);
+    }
+    return code.address(code.types.int8, base(view), {offset});
+  }
+
+  void lowerCall(const CallBuffers &call, BufferStack &stack) {
     code.loc = call.call->getLoc();
     const InterfaceTypes &types = code.types;
     Value kernel =
         code.load(types.pointer, code.address(types.pointer, kernels, {static_cast<int32_t>(call.kernel)}));
     SmallVector<Value> arguments = {kernel, context};
-    for (auto [slot, view] : llvm::enumerate(call.buffers)) {
-      Value start = base(view);
-      Value host = code.address(types.int8, start, {code.evaluate(view.offset)});
-      arguments.push_back(stack.fill(slot, view, host));
-    }
+    for (auto [slot, view] : llvm::enumerate(call.buffers))
+      arguments.push_back(stack.fill(slot, view, startOf(view)));
     SmallVector<Type> parameters(arguments.size() - 1, types.pointer);
     auto type = LLVM::LLVMFunctionType::get(types.int32, parameters);
     Value result = LLVM::CallOp::create(code.builder, code.loc, type, arguments).getResult();
@@ -249,7 +302,8 @@ LogicalResult checkSizes(Operation *op, attn::SizeAttr formula, const PlannedMod
 
 LogicalResult checkSizes(const CallBuffers &call, const PlannedModule &planned) {
   for (const BufferView &view : call.buffers) {
-    if (failed(checkSizes(call.call, view.offset, planned)))
+    if (failed(checkSizes(call.call, view.offset, planned)) ||
+        (view.pace && failed(checkSizes(call.call, view.pace, planned))))
       return failure();
     for (const auto &formulas : {view.extents, view.strides})
       for (attn::SizeAttr formula : formulas)
@@ -261,11 +315,14 @@ LogicalResult checkSizes(const CallBuffers &call, const PlannedModule &planned) 
 
 LogicalResult lowerEntry(OpBuilder &builder, PlannedEntry entry, const PlannedModule &planned,
                          const PlannedSymbols &symbols, StringRef bundle) {
-  FailureOr<std::vector<CallBuffers>> calls = followViews(entry.function, symbols);
+  FailureOr<EntryCalls> calls = followViews(entry.function, symbols);
   if (failed(calls) || failed(checkSizes(entry.function, entry.arena, planned)))
     return failure();
-  for (const CallBuffers &call : *calls)
+  for (const CallBuffers &call : calls->calls)
     if (failed(checkSizes(call, planned)))
+      return failure();
+  for (const CallLoop &loop : calls->loops)
+    if (failed(checkSizes(entry.function, loop.positions, planned)))
       return failure();
   InterfaceTypes types(builder.getContext());
   std::string name = (bundle + "_" + entry.name).str();

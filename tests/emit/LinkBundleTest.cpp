@@ -43,7 +43,8 @@ protected:
 
 ScratchFolder *BundleLibraries::folder;
 
-const std::set<std::string> exported = {"first_descriptor", "first_encode", "first_recall"};
+const std::set<std::string> exported = {"first_descriptor", "first_encode", "first_recall",
+                                        "first_accumulate"};
 
 TEST_F(BundleLibraries, SharedLibraryExportsTheBundlesNamesOnly) {
   auto library = llvm::cantFail(ObjectFile::createObjectFile(path("libfirst.so")));

@@ -36,9 +36,9 @@ protected:
       weights[i] = std::sin(float(i));
   }
 
-  /// Calls entry `number` with one tensor.
-  int32_t run(int number, float *tensor, attnrt_kernel_context *context = nullptr) {
-    void *tensors[] = {tensor};
+  /// Calls entry `number` with one tensor, or one and its result.
+  int32_t run(int number, float *tensor, attnrt_kernel_context *context = nullptr, float *result = nullptr) {
+    void *tensors[] = {tensor, result};
     arena.resize(toy->entries[number].arena_bytes(sizes) / sizeof(float));
     state.resize(toy->state_bytes(sizes) / sizeof(float));
     attnrt_invocation call = {context,
@@ -82,6 +82,28 @@ TEST_F(LoweredEntry, ComputesThroughViewsArenaStateAndWeights) {
     for (int i = 0; i < 32; ++i)
       ASSERT_NEAR(y[position * 32 + i], row[i], 2.1e-3) << "position " << position << " column " << i;
   }
+}
+
+TEST_F(LoweredEntry, RunsARecurrenceFromItsLastPositionToTheFirst) {
+  std::vector<float> x(3 * 5 * 32), y(x.size());
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = float(i % 7); // small whole numbers, so that all sums are exact
+  ASSERT_EQ(run(2, x.data(), nullptr, y.data()), 0);
+  for (int batch = 0; batch < 3; ++batch)
+    for (int i = 0; i < 32; ++i) {
+      float state = 2 * x[batch * 160 + i];
+      for (int position = 5; position-- > 0; state *= 2) {
+        state += x[batch * 160 + position * 32 + i];
+        ASSERT_EQ(y[batch * 160 + position * 32 + i], state) << "position " << position << " column " << i;
+      }
+    }
+}
+
+TEST_F(LoweredEntry, RunsNoPositionOfAnEmptyRecurrence) {
+  sizes[2] = 0;
+  std::vector<float> x(3 * 32), y(1, 5.f);
+  EXPECT_EQ(run(2, x.data(), nullptr, y.data()), 0);
+  EXPECT_EQ(y[0], 5.f);
 }
 
 TEST_F(LoweredEntry, RunsLoopsOnTheCallersThreads) {
@@ -132,12 +154,13 @@ TEST_F(LoweredEntry, FormulasAreEvaluated) {
 
 TEST_F(LoweredEntry, DescriptorTellsWhatIsInside) {
   EXPECT_EQ(toy->abi_version, uint32_t(ATTNRT_ABI_VERSION));
-  EXPECT_EQ(toy->entry_count, 2u);
+  EXPECT_EQ(toy->entry_count, 3u);
   EXPECT_EQ(toy->variant_count, 1u);
   EXPECT_EQ(toy->kernel_count, 3u);
   EXPECT_STREQ(toy->name, "toy");
   EXPECT_STREQ(toy->entries[0].name, "encode");
   EXPECT_STREQ(toy->entries[1].name, "recall");
+  EXPECT_STREQ(toy->entries[2].name, "accumulate");
   EXPECT_STREQ(toy->variants[0].name, "x86-64");
   EXPECT_STREQ(toy->variants[0].features, "");
   EXPECT_STREQ(toy->manifest_hash, "0123456789abcdef0123456789abcdef");
@@ -167,6 +190,17 @@ TEST(LowerEntries, RejectsAStateWrittenElsewhere) {
                        "places [#attn.place<state, #attn.size<128>>]")
                 .find("not in the state's place"),
             std::string::npos);
+}
+
+TEST(LowerEntries, RejectsAStateThatIsNotWhereItIsReadFrom) {
+  std::string errors = errorAfter("%9 = attn.call @twice(%8) places [#attn.place<arena, #attn.size<0>>]",
+                                  "%9 = attn.call @twice(%8) places [#attn.place<arena, #attn.size<64>>]");
+  EXPECT_NE(errors.find("yields a value that is not in the place of result 1"), std::string::npos) << errors;
+}
+
+TEST(LowerEntries, RejectsAnOutputThatARecurrenceLacks) {
+  std::string errors = errorAfter("#attn.place<output, #attn.size<0>>", "#attn.place<output, #attn.size<1>>");
+  EXPECT_NE(errors.find("writes output 1, which is none of its recurrence"), std::string::npos) << errors;
 }
 
 TEST(LowerEntries, RejectsASizeThatTheModuleDoesNotHave) {

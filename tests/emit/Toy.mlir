@@ -46,4 +46,23 @@ module attributes {attn.sizes = ["batch", "capacity", "source"],
     %3 = attn.expand %2 : (tensor<?x32xf32, #attn.axes<batch * source, width>>) -> tensor<?x?x32xf32, #attn.axes<batch, source, width>>
     return %3 : tensor<?x?x32xf32, #attn.axes<batch, source, width>>
   }
+  // y[t] = x[t] + s[t], s[t - 1] = 2 y[t], from the last position on with s = 2 x[0]
+  func.func @accumulate(%x: tensor<?x?x32xf32, #attn.axes<batch, source, width>> {attn.name = "x"}) -> (tensor<?x?x32xf32, #attn.axes<batch, source, width>> {attn.name = "y"})
+      attributes {attn.arena = #attn.size<256 * batch>} {
+    %0 = attn.select %x at 0 : (tensor<?x?x32xf32, #attn.axes<batch, source, width>>) -> tensor<?x32xf32, #attn.axes<batch, width>>
+    %1 = attn.call @twice(%0) places [#attn.place<arena, #attn.size<0>>] scratch [#attn.place<arena, #attn.size<128 * batch>>] : (tensor<?x32xf32, #attn.axes<batch, width>>) -> tensor<?x32xf32, #attn.axes<batch, width>>
+    %2 = attn.expand %1 : (tensor<?x32xf32, #attn.axes<batch, width>>) -> tensor<?x1x32xf32, #attn.axes<batch, query, width>>
+    %3:2 = attn.recurrence over(%x) init(%2) reverse places [#attn.place<result, #attn.size<0>>] : (tensor<?x?x32xf32, #attn.axes<batch, source, width>>, tensor<?x1x32xf32, #attn.axes<batch, query, width>>) -> (tensor<?x?x32xf32, #attn.axes<batch, source, width>>, tensor<?x1x32xf32, #attn.axes<batch, query, width>>) {
+    ^bb0(%now: tensor<?x1x32xf32, #attn.axes<batch, query, width>>, %s: tensor<?x1x32xf32, #attn.axes<batch, query, width>>):
+      %4 = attn.split_heads %now into 4 : (tensor<?x1x32xf32, #attn.axes<batch, query, width>>) -> tensor<?x4x1x8xf32, #attn.axes<batch, head, query, width>>
+      %5 = attn.split_heads %s into 4 : (tensor<?x1x32xf32, #attn.axes<batch, query, width>>) -> tensor<?x4x1x8xf32, #attn.axes<batch, head, query, width>>
+      %6 = attn.call @add_heads(%4, %5) places [#attn.place<output, #attn.size<0>>] : (tensor<?x4x1x8xf32, #attn.axes<batch, head, query, width>>, tensor<?x4x1x8xf32, #attn.axes<batch, head, query, width>>) -> tensor<?x4x1x8xf32, #attn.axes<batch, head, query, width>>
+      %7 = attn.merge_heads %6 : (tensor<?x4x1x8xf32, #attn.axes<batch, head, query, width>>) -> tensor<?x1x32xf32, #attn.axes<batch, query, width>>
+      %8 = attn.collapse %7 : (tensor<?x1x32xf32, #attn.axes<batch, query, width>>) -> tensor<?x32xf32, #attn.axes<batch, width>>
+      %9 = attn.call @twice(%8) places [#attn.place<arena, #attn.size<0>>] scratch [#attn.place<arena, #attn.size<128 * batch>>] : (tensor<?x32xf32, #attn.axes<batch, width>>) -> tensor<?x32xf32, #attn.axes<batch, width>>
+      %10 = attn.expand %9 : (tensor<?x32xf32, #attn.axes<batch, width>>) -> tensor<?x1x32xf32, #attn.axes<batch, query, width>>
+      attn.yield %7, %10 : tensor<?x1x32xf32, #attn.axes<batch, query, width>>, tensor<?x1x32xf32, #attn.axes<batch, query, width>>
+    }
+    return %3#0 : tensor<?x?x32xf32, #attn.axes<batch, source, width>>
+  }
 }
