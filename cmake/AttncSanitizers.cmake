@@ -7,14 +7,13 @@ set_property(CACHE ATTNC_SANITIZER PROPERTY STRINGS "" asan tsan)
 if(ATTNC_SANITIZER) # Clang sees that GCC 12's std::stable_sort uses what C++17 deprecates
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
 endif()
-if(ATTNC_SANITIZER STREQUAL "asan")
-  # Functions that Halide compiled lack the signature that -fsanitize=function reads before their first byte.
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize=function -fno-sanitize-recover=undefined
-                      -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=address,undefined)
-elseif(ATTNC_SANITIZER STREQUAL "tsan")
-  add_compile_options(-fsanitize=thread)
-  add_link_options(-fsanitize=thread)
-elseif(ATTNC_SANITIZER)
+# Functions that Halide compiled lack the signature that -fsanitize=function reads before their first byte.
+set(flags_asan -fsanitize=address,undefined -fno-sanitize=function -fno-sanitize-recover=undefined
+               -fno-omit-frame-pointer)
+set(flags_tsan -fsanitize=thread)
+if(ATTNC_SANITIZER AND NOT DEFINED flags_${ATTNC_SANITIZER})
   message(FATAL_ERROR "ATTNC_SANITIZER is '${ATTNC_SANITIZER}', but only asan and tsan are known")
 endif()
+set(ATTNC_SANITIZER_FLAGS ${flags_${ATTNC_SANITIZER}})
+add_compile_options(${ATTNC_SANITIZER_FLAGS})
+add_link_options(${ATTNC_SANITIZER_FLAGS})

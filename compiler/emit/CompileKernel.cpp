@@ -34,6 +34,12 @@ static llvm::Expected<Halide::Target> parseTarget(const KernelTarget &target) {
   parsed.set_features(
       {Halide::Target::UserContext, Halide::Target::NoRuntime, Halide::Target::NoBoundsQuery});
   parsed.set_feature(Halide::Target::NoAsserts, !target.asserts);
+  // Where attnc itself is built with a sanitizer, so are the kernels it compiles.
+#if defined(__SANITIZE_ADDRESS__)
+  parsed.set_feature(Halide::Target::ASAN);
+#elif defined(__SANITIZE_THREAD__)
+  parsed.set_feature(Halide::Target::TSAN);
+#endif
   return parsed;
 }
 

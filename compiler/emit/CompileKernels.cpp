@@ -66,12 +66,6 @@ std::vector<std::string> runJobs(llvm::ArrayRef<Job> jobs, StringRef compiler,
   return errors;
 }
 
-/// Where attnc itself is built with a sanitizer, so are the kernels it compiles.
-std::string instrumented(std::string target) {
-  constexpr StringRef sanitizer = ATTNC_SANITIZER;
-  return sanitizer.empty() ? target : target + "-" + sanitizer.str();
-}
-
 /// One mistake of a schedule fails many kernels: a few tell enough.
 std::string summarize(std::vector<std::string> errors) {
   constexpr size_t shown = 3;
@@ -85,8 +79,7 @@ std::string summarize(std::vector<std::string> errors) {
 /// `x86-64` as part of a C symbol.
 std::string symbolPart(StringRef name) {
   std::string part = name.str();
-  std::replace_if(
-      part.begin(), part.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(part.begin(), part.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return part;
 }
 
@@ -109,9 +102,8 @@ llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned,
   for (const CpuVariant &variant : variants)
     for (const auto &[kernel, source] : sources) {
       std::string symbol = (bundle + "_" + kernel + "_" + symbolPart(variant.name)).str();
-      jobs.push_back({{kernel, variant.name, symbol, (folder + "/" + symbol + ".o").str()},
-                      source,
-                      instrumented(variant.target)});
+      jobs.push_back(
+          {{kernel, variant.name, symbol, (folder + "/" + symbol + ".o").str()}, source, variant.target});
     }
   std::vector<std::string> errors = runJobs(jobs, compiler, progress);
   if (wasInterrupted())

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import resource
+import shlex
 import signal
 import struct
 import subprocess
@@ -15,7 +16,8 @@ import time
 import unittest
 
 ATTNC = os.environ["ATTNC"]
-CC = os.environ.get("CC", "cc")
+CC = shlex.split(os.environ.get("CC", "cc"))
+SANITIZER = os.environ.get("SANITIZER", "")
 HERE = pathlib.Path(__file__).resolve().parent
 GRAPH = HERE / "attend.yaml"
 MODEL = HERE / "tiny.yaml"
@@ -71,11 +73,15 @@ class BundleTest(unittest.TestCase):
     def left_behind(self):
         return sorted(p.name for p in self.folder.iterdir() if not p.name.endswith(".safetensors"))
 
-    def run_program(self, source, *bundles):
-        """Builds a C program against bundles, with all warnings as errors, and runs it."""
+    def build_program(self, source, *bundles):
+        """Builds a C program against bundles, with all warnings as errors; returns its path."""
         program = self.folder / "program"
-        subprocess.run([CC, "-std=c11", "-Wall", "-Wextra", "-Werror", HERE / source, "-o", program,
+        subprocess.run([*CC, "-std=c11", "-Wall", "-Wextra", "-Werror", HERE / source, "-o", program,
                         *(f"-I{b}" for b in bundles), *(next(b.glob("*.a")) for b in bundles), "-lm"], check=True)
+        return program
+
+    def run_program(self, source, *bundles):
+        program = self.build_program(source, *bundles)
         return subprocess.run([program, *(b / "weights.safetensors" for b in bundles)], capture_output=True, text=True)
 
 
@@ -161,6 +167,35 @@ class Compile(BundleTest):
 
     def test_progress_is_quiet_where_no_terminal_is(self):
         self.assertEqual(self.compile("attend").stderr, "")
+
+
+@unittest.skipUnless(SANITIZER, "attnc was built without a sanitizer, and so are its kernels")
+class Sanitized(BundleTest):
+    """Compiled kernels are instrumented: what a program does wrong shows inside of them."""
+
+    def run_misuse(self, mode):
+        """Runs the program for each variant that this machine has; returns how they ended."""
+        program = self.build_program("misuse.c", self.compile_ok("attend"))
+        runs = [subprocess.run([program, mode, str(variant)], capture_output=True, text=True) for variant in range(3)]
+        return [done for done in runs if done.returncode != 77]
+
+    def test_a_right_call_is_not_reported(self):
+        for done in self.run_misuse("right"):
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @unittest.skipUnless(SANITIZER == "asan", "for AddressSanitizer")
+    def test_an_input_that_is_one_float_too_short_is_reported(self):
+        for done in self.run_misuse("short-input"):
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("heap-buffer-overflow", done.stderr)
+            self.assertRegex(done.stderr, r"#0 .* in attend_by_hand_linear")
+
+    @unittest.skipUnless(SANITIZER == "tsan", "for ThreadSanitizer")
+    def test_two_threads_in_one_arena_are_reported(self):
+        done = self.run_misuse("shared-arena")[0] # wider stores than SSE's are not watched
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("data race", done.stderr)
+        self.assertRegex(done.stderr, r"#0 .* attend_by_hand_linear")
 
 
 class Usage(BundleTest):

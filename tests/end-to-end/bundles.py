@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +11,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ATTNC = os.environ.get("ATTNC", str(ROOT / "build/ci/bin/attnc"))
+CC = shlex.split(os.environ.get("CC", "cc"))
 MODELS = pathlib.Path(os.environ.get("ATTNC_MODELS", ROOT.parent / "shared/models"))
 SPECS = pathlib.Path(__file__).resolve().parent / "specs"
 

@@ -3,13 +3,15 @@
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import unittest
 
-from bundles import ROOT, attnc, compile_bundle, run_ids, scratch
+from bundles import CC, ROOT, attnc, compile_bundle, run_ids, scratch
 
 EXAMPLE = ROOT / "examples/korean-english"
+SOURCES = pathlib.Path(__file__).resolve().parent
 
 
 class KoreanEnglish(unittest.TestCase):
@@ -47,12 +49,23 @@ class KoreanEnglish(unittest.TestCase):
         self.assertIn("does not match its hash", done.stderr)
 
     def test_the_c_program_embeds_the_bundle(self):
-        program = scratch("embed")
-        subprocess.run([os.environ["CC"], "-std=c11", "-Wall", "-Wextra", "-Werror", EXAMPLE / "embed.c", "-o", program,
-                        f"-I{ROOT / 'runtime/include'}", f"-I{self.bundle}", self.bundle / "libkorean_english.a",
-                        os.environ["ATTNRT"], "-lsentencepiece", "-lstdc++", "-lm", "-lpthread", "-ldl"], check=True)
+        program = self.build_program(EXAMPLE / "embed.c", f"-I{self.bundle}", self.bundle / "libkorean_english.a")
         done = subprocess.run([program, self.bundle], input="어제 카페 갔었어 거기 사람 많더라\n", capture_output=True, text=True)
         self.assertEqual("I went to the cafe yesterday there were many people\n", done.stdout, done.stderr)
+
+    def test_many_sessions_on_one_model_find_what_one_finds(self):
+        program = self.build_program(SOURCES / "sessions.c")
+        sentences = [line.split("\t")[0] for line in (EXAMPLE / "test.tsv").read_text().splitlines()[:5]]
+        done = subprocess.run([program, self.bundle, *sentences], capture_output=True, text=True)
+        self.assertEqual((0, "0\n", ""), (done.returncode, done.stdout, done.stderr))
+
+    def build_program(self, source, *parts):
+        """Builds a C program with the runtime in it; returns its path."""
+        program = scratch(source.stem)
+        subprocess.run([*CC, "-std=c11", "-Wall", "-Wextra", "-Werror", source, "-o", program,
+                        f"-I{ROOT / 'runtime/include'}", *parts, os.environ["ATTNRT"], "-lsentencepiece", "-lstdc++",
+                        "-lm", "-lpthread", "-ldl"], check=True)
+        return program
 
 
 if __name__ == "__main__":

@@ -13,7 +13,11 @@
 
 namespace attnc::test {
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int64_t Guard = 0; // the sanitizer's own guards are right at the elements then, and catch reads
+#else
 constexpr int64_t Guard = 64;
+#endif
 constexpr uint32_t GuardBits = 0x7fa1b2c3; // a NaN: reading it as a float shows
 
 /// Memory as the runtime gives it: aligned to 64 bytes (the guard before the first element keeps that).
@@ -65,10 +69,13 @@ DeviceArray::DeviceArray(mlir::RankedTensorType type, const reference::Array &ar
     l.dims.push_back(halide_dimension_t(0, int32_t(extent), int32_t(strides[axis])));
     span += (extent - 1) * strides[axis];
   }
-  l.memory.assign(std::max<int64_t>(span, 0) + 2 * Guard, GuardBits);
+  span = std::max<int64_t>(span, 0);
+  if (weight && rank == 1)
+    span = llvm::alignTo(span, 32);
+  l.memory.assign(span + 2 * Guard, GuardBits);
   l.isElement.assign(l.memory.size(), false);
-  if (panels || extents.size() == 1) // the weight file pads with zeros
-    std::fill(l.memory.begin() + Guard, l.memory.end() - (panels ? Guard : Guard - 31), 0);
+  if (panels || (weight && rank == 1)) // the weight file pads with zeros
+    std::fill(l.memory.begin() + Guard, l.memory.end() - Guard, 0);
   for (int64_t i = 0; i < array.size(); ++i) {
     int64_t rest = i, place = Guard;
     if (panels) {
