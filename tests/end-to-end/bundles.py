@@ -20,7 +20,7 @@ _scratch = tempfile.TemporaryDirectory(prefix="attnc-e2e-")
 
 def attnc(*arguments, text="", check=True):
     """Runs attnc; returns its standard output. Fails the test with attnc's own message."""
-    done = subprocess.run([ATTNC, *map(str, arguments)], input=text, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([ATTNC, *map(str, arguments)], input=text, capture_output=True, text=True, timeout=3600)
     if check and done.returncode != 0:
         raise AssertionError(f"attnc {' '.join(map(str, arguments))} exited with {done.returncode}:\n{done.stderr}")
     return done.stdout if check else done

@@ -43,9 +43,12 @@ static int check_three_words(const char *weight_file) {
   const double weights[3 * 3] = {0.136126, 0.431937, 0.431937, 0.00089, 0.908843, 0.090267, 0.007445, 0.754708, 0.237848};
   const double output[3 * 3] = {1.863874, 6.319371, 1.704189, 1.99911, 7.814124, 0.273472, 1.992555, 7.479636, 0.735877};
   float got[9], gotWeights[9];
-  char *arena = make_arena(textbook_three_words_arena_attend(1, 3));
-  if (textbook_three_words_run_attend(0, textbook_three_words_best_variant(), read_weights(weight_file), arena, 1, 3,
-                                      words, got, gotWeights) != 0)
+  char *arena = make_arena(textbook_three_words_arena_attend(1, 3)), *data = read_weights(weight_file);
+  int code = textbook_three_words_run_attend(0, textbook_three_words_best_variant(), data, arena, 1, 3, words, got,
+                                             gotWeights);
+  free(arena);
+  free(data);
+  if (code != 0)
     return 1;
   return differ("three words: weights", 9, gotWeights, weights) + differ("three words: output", 9, got, output);
 }
@@ -58,9 +61,11 @@ static int check_eight_words(const char *weight_file) {
                                 0.200871, 0.179068, 0.189124, 0.208536, 0.201402, 0.1792,   0.189267, 0.209083,
                                 0.201379, 0.179208, 0.189264, 0.209058, 0.201211, 0.17916,  0.189255, 0.208935};
   float got[8 * 4];
-  char *arena = make_arena(textbook_eight_words_arena_attend());
-  if (textbook_eight_words_run_attend(0, textbook_eight_words_best_variant(), read_weights(weight_file), arena, words,
-                                      got) != 0)
+  char *arena = make_arena(textbook_eight_words_arena_attend()), *data = read_weights(weight_file);
+  int code = textbook_eight_words_run_attend(0, textbook_eight_words_best_variant(), data, arena, words, got);
+  free(arena);
+  free(data);
+  if (code != 0)
     return 1;
   return differ("eight words: output", 8 * 4, got, output);
 }

@@ -17,7 +17,7 @@ class Textbook(unittest.TestCase):
         subprocess.run([*CC, "-std=c11", SOURCE, "-o", program, *(f"-I{b}" for b in bundles),
                         *libraries, "-lm"], check=True)
         done = subprocess.run([program, *(b / "weights.safetensors" for b in bundles)], capture_output=True, text=True)
-        self.assertEqual((0, ""), (done.returncode, done.stdout))
+        self.assertEqual((0, "", ""), (done.returncode, done.stdout, done.stderr))
 
 
 if __name__ == "__main__":

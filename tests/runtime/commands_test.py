@@ -30,7 +30,7 @@ class Commands(unittest.TestCase):
         return bundle
 
     def call(self, *arguments, text=""):
-        return subprocess.run([ATTNC, *map(str, arguments)], input=text, capture_output=True, text=True, timeout=120)
+        return subprocess.run([ATTNC, *map(str, arguments)], input=text, capture_output=True, text=True, timeout=600)
 
     def lines(self, *arguments, text=""):
         done = self.call(*arguments, text=text)
