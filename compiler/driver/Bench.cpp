@@ -33,7 +33,7 @@ struct Times {
 class Bench {
 public:
   explicit Bench(const BenchOptions &options)
-      : options(options), model(loadBundle(options.bundle)),
+      : options(options), model(loadDecoder(options.bundle, "bench")),
         manifest(nlohmann::json::parse(model.manifest())), sources(makeSources()),
         session(model, makeCapacity()) {}
 

@@ -56,6 +56,14 @@ void printDecoder(const Json &manifest) {
             << "decoding " << manifest["decoding"].dump() << "\n";
 }
 
+void printEncoder(const Json &manifest) {
+  std::cout << "width " << manifest["width"] << ", token types " << manifest["token_types"] << "\n"
+            << "vocabulary source " << manifest["vocabulary"]["source"] << " ("
+            << manifest["tokenizer"]["source"]["kind"].get<std::string>() << ")\n"
+            << "limits source " << manifest["limits"]["source"] << "\n"
+            << "tokens " << manifest["tokens"].dump() << "\n";
+}
+
 /// The runtime has checked every field that is read here.
 void printBundle(const Model &model) {
   const auto manifest = Json::parse(model.manifest());
@@ -64,6 +72,8 @@ void printBundle(const Model &model) {
   printEntries(manifest);
   if (manifest["kind"] == "encoder_decoder")
     printDecoder(manifest);
+  if (manifest["kind"] == "encoder")
+    printEncoder(manifest);
   for (const auto &variant : manifest["variants"]) {
     const auto name = variant["name"].get<std::string>();
     const auto features = variant["features"].get<std::string>();

@@ -5,6 +5,7 @@
 #include "compiler/driver/DecodingFlags.h"
 #include "compiler/driver/HeatMap.h"
 #include "compiler/driver/OutputPrinter.h"
+#include "compiler/driver/RunEncoder.h"
 
 #include <CLI/CLI.hpp>
 
@@ -12,6 +13,7 @@
 #include <iostream>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <unistd.h>
 
 namespace attnc {
@@ -28,6 +30,8 @@ struct RunOptions {
   int batchTokens = 0; // 0: lines are not sorted
   bool skipsBadLines = false;
   std::string attention;
+  std::string vectors = "mean"; // this and the next: of encoders that stand alone
+  bool fillsMasks = false;
 };
 
 /// A line of the input; without tokens there is nothing to decode.
@@ -39,10 +43,9 @@ struct Sentence {
 
 class Runner {
 public:
-  explicit Runner(const RunOptions &options)
-      : options(options), model(loadBundle(options.bundle)), codec(model, options.bundle.ids),
-        decoding(model, options.decoding), session(model, makeCapacity()),
-        printer(model, codec, options.format, decoding->n_best) {
+  Runner(const RunOptions &options, const Model &model)
+      : options(options), model(model), codec(model, options.bundle.ids), decoding(model, options.decoding),
+        session(model, makeCapacity()), printer(model, codec, options.format, decoding->n_best) {
     if (!options.prefix.empty())
       prefix = codec.read(ATTNRT_TARGET, options.prefix);
   }
@@ -62,7 +65,7 @@ private:
   void drawAttention(const Ids &source, const Ids &target);
 
   const RunOptions &options;
-  Model model;
+  const Model &model;
   LineCodec codec;
   DecodingOptions decoding;
   GrowingSession session;
@@ -262,6 +265,56 @@ void addMachineFlags(CLI::App &command, RunOptions &options) {
       ->group(group);
 }
 
+void addEncoderFlags(CLI::App &command, RunOptions &options) {
+  const char *group = "Encoders (bundles that do not decode)";
+  command
+      .add_option("--vectors", options.vectors,
+                  "What to print of each line: the mean of its tokens' rows (default), the first token's, "
+                  "the pooler's, or all tokens' rows with TABs between them")
+      ->check(CLI::IsMember({"mean", "first", "pooled", "tokens"}))
+      ->group(group);
+  command
+      .add_flag("--fill-mask", options.fillsMasks,
+                "Print each line with its mask tokens replaced by the most probable tokens")
+      ->excludes("--vectors")
+      ->group(group);
+}
+
+/// An option that would have no effect is a mistake.
+void refuseOptions(const CLI::App &command, const std::set<std::string> &names, bool areAllowed,
+                   const std::string &why) {
+  for (const CLI::Option *option : command.get_options())
+    if (option->count() > 0 && option->nonpositional() && names.contains(option->get_name()) != areAllowed)
+      throw std::runtime_error(option->get_name() + " has no meaning for " + why);
+}
+
+int runOnEncoder(const CLI::App &command, const RunOptions &options, const Model &model) {
+  std::set<std::string> known = {"--vectors", "--fill-mask", "--ids",     "--json",
+                                 "--batch",   "--threads",   "--variant", "--skip-bad-lines"};
+  if (options.fillsMasks)
+    known.insert({"--n-best", "--scores"});
+  else
+    refuseOptions(command, {"--n-best", "--scores"}, /*areAllowed=*/false, "an encoder without --fill-mask");
+  refuseOptions(command, known, /*areAllowed=*/true,
+                "'" + model.name() + "', an encoder that does not decode");
+  EncoderRunOptions encoder{options.bundle, options.vectors, options.fillsMasks};
+  encoder.nBest = options.decoding.nBest.value_or(1);
+  encoder.scores = options.format.scores;
+  encoder.json = options.format.json;
+  encoder.skipsBadLines = options.skipsBadLines;
+  encoder.batch = options.batch > 0 ? options.batch : isatty(STDIN_FILENO) ? 1 : 32;
+  return runEncoder(encoder, model);
+}
+
+int run(const CLI::App &command, const RunOptions &options) {
+  const Model model = loadBundle(options.bundle);
+  if (model.width() > 0)
+    return runOnEncoder(command, options, model);
+  refuseOptions(command, {"--vectors", "--fill-mask"}, /*areAllowed=*/false,
+                "'" + model.name() + "': it is no encoder that stands alone");
+  return Runner(options, model).run();
+}
+
 } // namespace
 } // namespace attnc
 
@@ -273,10 +326,11 @@ void addRunCommand(CLI::App &app, int &exitCode) {
   command->add_option("bundle", options->bundle.folder, "Folder written by 'attnc compile'")->required();
   attnc::addLineFlags(*command, *options);
   attnc::addDecodingFlags(*command, options->decoding);
+  attnc::addEncoderFlags(*command, *options);
   attnc::addMachineFlags(*command, *options);
-  command->callback([options, &exitCode] {
+  command->callback([command, options, &exitCode] {
     int code = 0;
-    const int failed = attnc::runCommand([&] { code = attnc::Runner(*options).run(); });
+    const int failed = attnc::runCommand([&] { code = attnc::run(*command, *options); });
     exitCode = failed ? failed : code;
   });
 }

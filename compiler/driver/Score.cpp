@@ -32,7 +32,7 @@ struct Pair {
 class Scorer {
 public:
   explicit Scorer(const ScoreOptions &options)
-      : options(options), model(loadBundle(options.bundle)), codec(model, options.bundle.ids),
+      : options(options), model(loadDecoder(options.bundle, "score")), codec(model, options.bundle.ids),
         session(model, makeCapacity()) {}
 
   void run() {

@@ -24,6 +24,14 @@ Model loadBundle(const BundleOptions &options) {
   return Model(options.folder, &modelOptions);
 }
 
+Model loadDecoder(const BundleOptions &options, const std::string &command) {
+  Model model = loadBundle(options);
+  if (model.width() > 0)
+    throw std::runtime_error("'" + model.name() + "' is an encoder that does not decode: 'attnc " + command +
+                             "' has no meaning for it");
+  return model;
+}
+
 int runCommand(const std::function<void()> &body) {
   try {
     body();

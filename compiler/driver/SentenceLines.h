@@ -30,6 +30,9 @@ struct BundleOptions {
 
 Model loadBundle(const BundleOptions &options);
 
+/// As above, for commands that need a model that decodes.
+Model loadDecoder(const BundleOptions &options, const std::string &command);
+
 /// Runs a command's body; its failure is printed to stderr. Returns the exit code: 0, or 1.
 int runCommand(const std::function<void()> &body);
 

@@ -48,8 +48,7 @@ llvm::Error recordGolden(const BundleFolder &folder) {
   const nlohmann::ordered_json &variant = (*manifest)["variants"][0];
   std::string name = variant["name"].get<std::string>();
   (*manifest)["golden"] = nlohmann::ordered_json::object();
-  if ((*manifest)["kind"] == "encoder_decoder" &&
-      runsHere({name, "", variant["features"].get<std::string>()})) {
+  if ((*manifest)["kind"] != "graph" && runsHere({name, "", variant["features"].get<std::string>()})) {
     llvm::Expected<std::string> golden = decodeGolden(folder.path(), name);
     if (!golden)
       return golden.takeError();

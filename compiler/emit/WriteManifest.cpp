@@ -88,6 +88,7 @@ Json limitOf(const ModelSpec &model) {
 /// What only an encoder that stands alone has.
 void addEncoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &files) {
   manifest["width"] = *model.width;
+  manifest["pooler"] = *model.encoder.pooler;
   manifest["token_types"] = *model.encoder.tokenTypes;
   manifest["limits"] = {{"source", limitOf(model)}};
   manifest["vocabulary"] = {{"source", *model.vocabulary.source}};

@@ -210,8 +210,7 @@ RankedTensorType ModelImporter::tensor(ArrayRef<StringRef> names, Type element) 
   return attn::namedTensor(build.getContext(), shape, names, element);
 }
 
-/// The arguments of what an encoder alone computes: ids, lengths, and the types of tokens where there are
-/// any.
+/// What an encoder reads: ids, lengths, and the types of tokens where there are any.
 SmallVector<EntryValue> ModelImporter::sourceArguments() {
   RankedTensorType ids = tensor({"batch", "source"}, build.getI32Type());
   SmallVector<EntryValue> arguments{{"source_ids", ids},
@@ -231,7 +230,7 @@ Value ModelImporter::encoderRows(func::FuncOp entry) {
                         WeightRole::EncoderFeedForwardNorm,
                         WeightRole::EncoderFinalNorm};
   Value lengths = entry.getArgument(1);
-  Value types = entry.getNumArguments() > 2 ? entry.getArgument(2) : Value();
+  Value types = *model.encoder.tokenTypes > 0 ? Value(entry.getArgument(2)) : Value();
   Value rows = embed(entry.getArgument(0), types, roles);
   for (int64_t layer = 0; layer < *model.encoder.layers; ++layer) {
     rows = block(rows, WeightRole::EncoderSelfAttentionNorm, layer, [&](Value input) {
@@ -262,11 +261,16 @@ static Activation activationOf(HeadActivation activation) {
   return Activation(size_t(activation) - size_t(HeadActivation::Relu));
 }
 
-/// What an encoder makes of each token.
+/// What an encoder makes of chosen tokens: `rows` counts through all tokens of all sentences, padding
+/// included.
 void ModelImporter::importPredict() {
   mlir::Location where = build.at(model.encoder.maskedTokenHead.where);
-  func::FuncOp entry = build.startEntry(where, "predict", sourceArguments());
-  Value rows = linear(where, encoderRows(entry), {WeightRole::MaskedTokenHead}, *model.biases.output);
+  SmallVector<EntryValue> arguments = sourceArguments();
+  arguments.push_back({"rows", tensor({"row"}, build.getI32Type())});
+  func::FuncOp entry = build.startEntry(where, "predict", arguments);
+  Value all = attn::CollapseOp::create(build, where, encoderRows(entry));
+  Value rows = attn::TakeOp::create(build, where, all, entry.getArguments().back());
+  rows = linear(where, rows, {WeightRole::MaskedTokenHead}, *model.biases.output);
   rows = attn::ActivationOp::create(build, where, rows, kindOf(activationOf(*model.encoder.maskedTokenHead)));
   rows = norm(rows, WeightRole::MaskedTokenHeadNorm, 0);
   build.finishEntry(entry, logits(where, rows), {"logits"});

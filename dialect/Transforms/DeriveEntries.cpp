@@ -72,6 +72,54 @@ LogicalResult checkCausality(func::FuncOp decode, const SourceValues &values) {
   return result;
 }
 
+/// What a row's logits say, with the results' names: its best tokens, or all of them.
+struct Choice {
+  SmallVector<Value> values;
+  SmallVector<StringRef> names;
+};
+
+Choice chooseTokens(OpBuilder &builder, Location loc, Value logits, bool isTopK) {
+  Value probabilities = LogSoftmaxOp::create(builder, loc, logits);
+  if (!isTopK)
+    return {{probabilities}, {"log_probabilities"}};
+  auto best = TopKOp::create(builder, loc, probabilities);
+  return {{best.getValues(), best.getIds()}, {"scores", "candidates"}};
+}
+
+void setResults(func::FuncOp func, ArrayRef<Value> results, ArrayRef<StringRef> names) {
+  Builder builder(func.getContext());
+  func.removeResAttrsAttr();
+  func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), TypeRange(ValueRange(results))));
+  for (auto [number, name] : llvm::enumerate(names))
+    func.setResultAttr(number, "attn.name", builder.getStringAttr(name));
+}
+
+/// True for `predict` of an encoder that stands alone: logits of the tokens that the last argument names.
+bool predictsTokens(func::FuncOp func) {
+  auto named = [](Attribute name, StringRef wanted) {
+    auto text = dyn_cast_or_null<StringAttr>(name);
+    return text && text.getValue() == wanted;
+  };
+  return func && func.getNumResults() == 1 && func.getNumArguments() > 0 &&
+         named(func.getResultAttr(0, "attn.name"), "logits") &&
+         named(func.getArgAttr(func.getNumArguments() - 1, "attn.name"), "rows");
+}
+
+/// `predict` gives the best tokens, `probabilities` all of them.
+void derivePredictions(func::FuncOp predict, SymbolTable &symbols) {
+  func::FuncOp all = predict.clone();
+  all.setName("probabilities");
+  symbols.insert(all);
+  for (func::FuncOp func : {predict, all}) {
+    Operation *end = func.getBody().front().getTerminator();
+    OpBuilder builder(end);
+    Value logits = end->getOperand(0);
+    Choice choice = chooseTokens(builder, logits.getLoc(), logits, /*isTopK=*/func == predict);
+    end->setOperands(choice.values);
+    setResults(func, choice.values, choice.names);
+  }
+}
+
 /// Builds one entry after another from `decode`.
 class EntryBuilder {
 public:
@@ -118,9 +166,7 @@ func::FuncOp EntryBuilder::begin(StringRef name, ArrayRef<Named> arguments) {
 
 void EntryBuilder::finish(func::FuncOp func, ArrayRef<Value> results, ArrayRef<StringRef> names) {
   func::ReturnOp::create(builder, decode.getLoc(), results);
-  func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), TypeRange(ValueRange(results))));
-  for (auto [number, name] : llvm::enumerate(names))
-    func.setResultAttr(number, "attn.name", builder.getStringAttr(name));
+  setResults(func, results, names);
   eraseDeadOperations(func.getBody().front());
 }
 
@@ -145,13 +191,8 @@ LogicalResult EntryBuilder::buildStep(StringRef name, bool isTopK) {
     else if (failed(queryAxis.buildStep(step)))
       return failure();
   }
-  Value probabilities = LogSoftmaxOp::create(builder, getLogits().getLoc(), step.lookup(getLogits()));
-  if (isTopK) {
-    auto best = TopKOp::create(builder, getLogits().getLoc(), probabilities);
-    finish(func, {best.getValues(), best.getIds()}, {"scores", "candidates"});
-  } else {
-    finish(func, {probabilities}, {"log_probabilities"});
-  }
+  Choice choice = chooseTokens(builder, getLogits().getLoc(), step.lookup(getLogits()), isTopK);
+  finish(func, choice.values, choice.names);
   return success();
 }
 
@@ -214,6 +255,8 @@ struct DeriveEntries : impl::DeriveEntriesBase<DeriveEntries> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     auto encode = symbols.lookup<func::FuncOp>("encode"), decode = symbols.lookup<func::FuncOp>("decode");
+    if (auto predict = symbols.lookup<func::FuncOp>("predict"); predictsTokens(predict))
+      derivePredictions(predict, symbols);
     if (!decode)
       return;
     if (!encode) {

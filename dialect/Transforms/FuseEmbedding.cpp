@@ -1,4 +1,4 @@
-//===- FuseEmbedding.cpp - embed, scale, positions, norm ----------------------===//
+//===- FuseEmbedding.cpp - embed, scale, types, positions, norm ---------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // An embedding's rows are written once, with all that follows them already done.
@@ -15,22 +15,38 @@ namespace attn {
 
 namespace {
 
+/// The embedding that `add` adds to `rows` (of token types, say), if nothing else reads it.
+EmbedOp findAdded(Operation *add, Value rows) {
+  if (!isa<AddOp>(add))
+    return {};
+  Value other = add->getOperand(add->getOperand(0) == rows ? 1 : 0);
+  auto embed = other.getDefiningOp<EmbedOp>();
+  return embed && embed->hasOneUse() ? embed : EmbedOp();
+}
+
 struct FuseEmbedding : impl::FuseEmbeddingBase<FuseEmbedding> {
   void runOnOperation() override {
     SmallVector<EmbedOp> all;
     for (auto embed : getOperation().getOps<EmbedOp>())
       all.push_back(embed);
+    llvm::SmallPtrSet<Operation *, 2> added;
     for (EmbedOp embed : all)
-      fuseEmbedding(embed);
+      if (!added.contains(embed))
+        fuseEmbedding(embed, added);
   }
 
-  void fuseEmbedding(EmbedOp embed) {
+  /// `added` takes the embeddings that became part of this one.
+  void fuseEmbedding(EmbedOp embed, llvm::SmallPtrSet<Operation *, 2> &added) {
     Group group;
     group.members = {embed};
     Value last = embed.getResult();
     while (Operation *next = onlyReader(last)) {
-      if (!isa<ScaleOp, AddPositionsOp>(next) || next->getOperand(0) != last)
+      if (EmbedOp other = findAdded(next, last)) {
+        group.members.push_back(other);
+        added.insert(other);
+      } else if (!isa<ScaleOp, AddPositionsOp>(next) || next->getOperand(0) != last) {
         break;
+      }
       group.members.push_back(next);
       last = next->getResult(0);
     }

@@ -24,6 +24,7 @@ def DeriveEntries : Attn_ModulePass<"attn-derive-entries"> {
   let description = [{
     Needs: functions `encode` (source_ids, source_lengths to memory) and `decode` (target_ids, memory, source_lengths
     to logits), axes named; or neither of them, as in a module of graphs, which stays as it is.
+    Of an encoder that stands alone, `predict` (its last argument `rows`, to `logits`).
 
     Leaves: `encode` (writes states, returns nothing), `step`, `probabilities`, `score` and, where the decoder attends
     to the source, `attend`; no `decode`. Values of `decode` that depend on the source alone are computed in

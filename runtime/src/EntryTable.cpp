@@ -1,4 +1,4 @@
-//===- EntryTable.cpp - what the runtime expects of an encoder-decoder's entries -===//
+//===- EntryTable.cpp - what the runtime expects of a model's entries --------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // The runtime passes tensors by place, so names, types and shapes must be exactly these.
@@ -35,6 +35,27 @@ std::vector<ExpectedEntry> expectedEntries(const std::string &vocabulary) {
   };
 }
 
+/// Of an encoder that stands alone; the first are always there.
+std::vector<ExpectedEntry> expectedEncoderEntries(const EncoderInfo &encoder) {
+  const std::string width = std::to_string(encoder.width), vocabulary = std::to_string(encoder.vocabulary);
+  std::vector<TensorInfo> sources = {{"source_ids", "i32", {"batch", "source"}},
+                                     {"source_lengths", "i32", {"batch"}}};
+  if (encoder.tokenTypes > 0)
+    sources.push_back({"source_types", "i32", {"batch", "source"}});
+  std::vector<TensorInfo> hidden = {{"hidden", "f32", {"batch", "source", width}}};
+  if (encoder.hasPooler)
+    hidden.push_back({"pooled", "f32", {"batch", width}});
+  std::vector<TensorInfo> places = sources;
+  places.push_back({"rows", "i32", {"row"}});
+  return {
+      {"encode", sources, hidden},
+      {"predict",
+       places,
+       {{"scores", "f32", {"row", "candidate"}}, {"candidates", "i32", {"row", "candidate"}}}},
+      {"probabilities", places, {{"log_probabilities", "f32", {"row", vocabulary}}}},
+  };
+}
+
 void checkTensors(const std::string &entry, const std::vector<TensorInfo> &expected,
                   const std::vector<TensorInfo> &found) {
   check(expected.size() == found.size(), ATTNRT_BAD_BUNDLE, "manifest.json: entry '", entry, "' has ",
@@ -46,22 +67,38 @@ void checkTensors(const std::string &entry, const std::vector<TensorInfo> &expec
           "' is not the expected '", expected[i].name, "' in type or shape");
 }
 
-} // namespace
+void checkSizes(const Manifest &manifest, std::initializer_list<const char *> names) {
+  for (const char *name : names)
+    check(manifest.findSize(name) >= 0, ATTNRT_BAD_BUNDLE, "manifest.json: the size '", name, "' is missing");
+}
 
-void checkDecoderEntries(const Manifest &manifest) {
-  for (const char *size : {"batch", "candidate", "capacity", "history", "row", "slot", "source", "target"})
-    check(manifest.findSize(size) >= 0, ATTNRT_BAD_BUNDLE, "manifest.json: the size '", size, "' is missing");
-  for (const ExpectedEntry &expected : expectedEntries(std::to_string(manifest.decoder->targetVocabulary))) {
+/// The first `needed` must be there; the others serve single calls.
+void checkEntries(const Manifest &manifest, const std::vector<ExpectedEntry> &entries, size_t needed) {
+  for (size_t number = 0; number < entries.size(); ++number) {
+    const ExpectedEntry &expected = entries[number];
     const int index = manifest.findEntry(expected.name);
-    const bool isNeeded =
-        expected.name == "encode" || expected.name == "step"; // the others serve single calls
-    check(index >= 0 || !isNeeded, ATTNRT_BAD_BUNDLE, "manifest.json: the entry '", expected.name,
+    check(index >= 0 || number >= needed, ATTNRT_BAD_BUNDLE, "manifest.json: the entry '", expected.name,
           "' is missing");
     if (index < 0)
       continue;
     checkTensors(expected.name, expected.arguments, manifest.entries[index].arguments);
     checkTensors(expected.name, expected.results, manifest.entries[index].results);
   }
+}
+
+} // namespace
+
+void checkDecoderEntries(const Manifest &manifest) {
+  checkSizes(manifest, {"batch", "candidate", "capacity", "history", "row", "slot", "source", "target"});
+  // `encode` and `step` must be there.
+  checkEntries(manifest, expectedEntries(std::to_string(manifest.decoder->targetVocabulary)), 2);
+}
+
+void checkEncoderEntries(const Manifest &manifest) {
+  checkSizes(manifest, {"batch", "source"});
+  if (manifest.findEntry("predict") >= 0 || manifest.findEntry("probabilities") >= 0)
+    checkSizes(manifest, {"candidate", "row"});
+  checkEntries(manifest, expectedEncoderEntries(*manifest.encoder), 1);
 }
 
 } // namespace attnrt

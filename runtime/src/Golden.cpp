@@ -3,6 +3,7 @@
 
 #include "Golden.h"
 #include "Decode.h"
+#include "EncoderSession.h"
 #include "Failure.h"
 
 #include <algorithm>
@@ -38,12 +39,12 @@ std::vector<attnrt_ids> view(const std::vector<std::vector<int32_t>> &lists) {
 }
 
 /// Sources of different lengths whose ids are spread over the vocabulary.
-std::vector<std::vector<int32_t>> makeSources(const DecoderInfo &decoder, int32_t longest) {
+std::vector<std::vector<int32_t>> makeSources(int32_t vocabulary, int32_t longest) {
   std::vector<std::vector<int32_t>> sources;
   for (int32_t i = 0; i < caseCount; ++i) {
     std::vector<int32_t> ids;
     for (int32_t k = 0; k < std::min(longest, 3 + 3 * i); ++k)
-      ids.push_back(static_cast<int32_t>((int64_t(k + 1) * 7919 + i * 104729) % decoder.sourceVocabulary));
+      ids.push_back(static_cast<int32_t>((int64_t(k + 1) * 7919 + i * 104729) % vocabulary));
     sources.push_back(std::move(ids));
   }
   return sources;
@@ -61,7 +62,7 @@ std::vector<GoldenCase> decodeCases(const std::shared_ptr<const Model> &model,
   for (const auto &lists : decode(session, view(sources), options, nullptr)) {
     const Hypothesis best = lists.empty() ? Hypothesis{} : lists.front();
     targets.emplace_back(best.ids.begin(), best.ids.end() - (best.ended ? 1 : 0));
-    cases.push_back({sources[cases.size()], targets.back(), {}, best.ended});
+    cases.push_back({sources[cases.size()], targets.back(), {}, best.ended, {}});
   }
   session.encode(view(sources), static_cast<int>(sources.size()), options.max_length);
   const auto scores = session.score(view(targets));
@@ -70,30 +71,85 @@ std::vector<GoldenCase> decodeCases(const std::shared_ptr<const Model> &model,
   return cases;
 }
 
+constexpr int32_t recordedElements = 16, recordedCandidates = 4;
+
+/// What the model gives for each source's last token: its hidden state's first elements, the best
+/// predictions.
+std::vector<GoldenCase> encodeCases(const std::shared_ptr<const Model> &model,
+                                    const std::vector<std::vector<int32_t>> &sources) {
+  attnrt_session_options room{};
+  room.batch = static_cast<int32_t>(sources.size());
+  room.source = 1;
+  for (const auto &source : sources)
+    room.source = std::max(room.source, static_cast<int32_t>(source.size()));
+  room.threads = 1;
+  EncoderSession session(model, room, nullptr);
+  const std::vector<attnrt_ids> views = view(sources);
+  const int64_t width = model->encoder().width;
+  std::vector<float> hidden(sources.size() * room.source * width);
+  session.encode({views, nullptr}, hidden.data(), nullptr);
+  std::vector<GoldenCase> cases;
+  int64_t end = 0;
+  for (const auto &source : sources) {
+    end += static_cast<int64_t>(source.size()) * width;
+    const float *last = hidden.data() + end - width;
+    cases.push_back({source, {}, {}, false, {last, last + std::min<int64_t>(width, recordedElements)}});
+  }
+  if (model->manifest().findEntry("predict") < 0)
+    return cases;
+  const int32_t count = std::min(recordedCandidates, model->encoder().vocabulary);
+  for (size_t s = 0; s < cases.size(); ++s) {
+    cases[s].target.resize(count);
+    cases[s].logProbabilities.resize(count);
+    const attnrt_place place{s, sources[s].size() - 1};
+    session.predict({views, nullptr}, {&place, 1}, count, cases[s].target.data(),
+                    cases[s].logProbabilities.data());
+  }
+  return cases;
+}
+
+std::vector<GoldenCase> computeCases(const std::shared_ptr<const Model> &model,
+                                     const std::vector<std::vector<int32_t>> &sources) {
+  return model->manifest().encoder ? encodeCases(model, sources) : decodeCases(model, sources);
+}
+
+/// Variants sum in different orders: some 1e-6 of the logits' size. Damage is far larger.
+bool isClose(float wanted, float got) { return std::fabs(wanted - got) <= 1e-3f + 1e-4f * std::fabs(wanted); }
+
 void compare(const GoldenCase &wanted, const GoldenCase &got, size_t number) {
   check(wanted.target == got.target && wanted.ended == got.ended, ATTNRT_BAD_BUNDLE, "golden case ", number,
         " decodes to other tokens than recorded");
-  for (size_t i = 0; i < wanted.logProbabilities.size(); ++i) {
-    // Variants sum in different orders: some 1e-6 of the logits' size. Damage is far larger.
-    const float tolerance = 1e-3f + 1e-4f * std::fabs(wanted.logProbabilities[i]);
-    check(std::fabs(wanted.logProbabilities[i] - got.logProbabilities[i]) <= tolerance, ATTNRT_BAD_BUNDLE,
-          "golden case ", number, ": the log-probability of token ", i, " is ", got.logProbabilities[i],
-          ", recorded was ", wanted.logProbabilities[i]);
-  }
+  for (size_t i = 0; i < wanted.logProbabilities.size(); ++i)
+    check(isClose(wanted.logProbabilities[i], got.logProbabilities[i]), ATTNRT_BAD_BUNDLE, "golden case ",
+          number, ": the log-probability of token ", i, " is ", got.logProbabilities[i], ", recorded was ",
+          wanted.logProbabilities[i]);
+  check(wanted.hidden.size() == got.hidden.size(), ATTNRT_BAD_BUNDLE, "golden case ", number, " has ",
+        wanted.hidden.size(), " elements of a hidden state, not ", got.hidden.size());
+  for (size_t i = 0; i < wanted.hidden.size(); ++i)
+    check(isClose(wanted.hidden[i], got.hidden[i]), ATTNRT_BAD_BUNDLE, "golden case ", number, ": element ",
+          i, " of the last token is ", got.hidden[i], ", recorded was ", wanted.hidden[i]);
 }
 
 } // namespace
 
 std::string recordGolden(std::shared_ptr<const Model> model) {
-  const int32_t longest = makeCapacity(*model).source;
   nlohmann::ordered_json golden;
   golden["variant"] = model->variant().name;
   golden["cases"] = nlohmann::ordered_json::array();
-  for (const GoldenCase &one : decodeCases(model, makeSources(model->decoder(), longest)))
-    golden["cases"].push_back({{"source", one.source},
-                               {"target", one.target},
-                               {"ended", one.ended},
-                               {"log_probabilities", one.logProbabilities}});
+  const std::optional<EncoderInfo> &encoder = model->manifest().encoder;
+  const auto limit = encoder ? encoder->sourceLimit : model->decoder().sourceLimit;
+  const int32_t vocabulary = encoder ? encoder->vocabulary : model->decoder().sourceVocabulary;
+  const auto longest = static_cast<int32_t>(std::min<int64_t>(longestSource, limit.value_or(longestSource)));
+  for (const GoldenCase &one : computeCases(model, makeSources(vocabulary, longest))) {
+    nlohmann::ordered_json json = {{"source", one.source}};
+    json[encoder ? "predicted" : "target"] = one.target;
+    if (!encoder)
+      json["ended"] = one.ended;
+    json["log_probabilities"] = one.logProbabilities;
+    if (encoder)
+      json["hidden"] = one.hidden;
+    golden["cases"].push_back(std::move(json));
+  }
   return golden.dump();
 }
 
@@ -107,7 +163,7 @@ void selfCheck(std::shared_ptr<const Model> model) {
   std::vector<std::vector<int32_t>> sources;
   for (const GoldenCase &one : recorded)
     sources.push_back(one.source);
-  const std::vector<GoldenCase> got = decodeCases(model, sources);
+  const std::vector<GoldenCase> got = computeCases(model, sources);
   for (size_t i = 0; i < recorded.size(); ++i)
     compare(recorded[i], got[i], i);
 }

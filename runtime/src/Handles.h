@@ -7,6 +7,7 @@
 #define ATTNRT_SRC_HANDLES_H
 
 #include "Decode.h"
+#include "EncoderSession.h"
 #include "Failure.h"
 
 #include <algorithm>
@@ -22,8 +23,14 @@ struct attnrt_pool {
   std::unique_ptr<attnrt::Executor> executor;
 };
 
+/// One of the two, by the model's kind.
 struct attnrt_session {
-  attnrt::Session session;
+  std::unique_ptr<attnrt::Session> decoder;
+  std::unique_ptr<attnrt::EncoderSession> encoder;
+
+  const attnrt::EntryCaller &caller() const {
+    return decoder ? static_cast<const attnrt::EntryCaller &>(*decoder) : *encoder;
+  }
 };
 
 struct attnrt_cancel {
@@ -59,6 +66,27 @@ template <typename Body> attnrt_status guard(Body body) noexcept {
 
 inline void requirePointer(const void *pointer, const char *name) {
   check(pointer != nullptr, ATTNRT_INVALID_ARGUMENT, "'", name, "' is null");
+}
+
+inline Session &decoderOf(attnrt_session *session) {
+  requirePointer(session, "session");
+  check(session->decoder != nullptr, ATTNRT_UNSUPPORTED,
+        "the session is of an encoder, which does not decode");
+  return *session->decoder;
+}
+
+inline EncoderSession &encoderOf(attnrt_session *session) {
+  requirePointer(session, "session");
+  check(session->encoder != nullptr, ATTNRT_UNSUPPORTED,
+        "the session is of a model that decodes: it gives no hidden states or predictions");
+  return *session->encoder;
+}
+
+inline std::span<const attnrt_ids> viewIds(size_t count, const attnrt_ids *lists, const char *name) {
+  check(lists || count == 0, ATTNRT_INVALID_ARGUMENT, "'", name, "' is null");
+  for (size_t i = 0; i < count; ++i)
+    check(lists[i].ids || lists[i].count == 0, ATTNRT_INVALID_ARGUMENT, "'", name, "[", i, "].ids' is null");
+  return {lists, count};
 }
 
 /// The caller's options, whose struct may be older and shorter: what it lacks keeps the default.

@@ -72,6 +72,18 @@ TokensInfo readTokens(const JsonReader &json, const DecoderInfo &decoder) {
   return tokens;
 }
 
+/// Of an encoder that stands alone.
+TokensInfo readSourceTokens(const JsonReader &json, int32_t vocabulary) {
+  const auto id = [&](const char *key) { return json.at(key).integerOrNull(0, vocabulary - 1); };
+  TokensInfo tokens;
+  tokens.pad = id("pad");
+  tokens.mask = id("mask");
+  tokens.sourceUnknown = id("source_unknown");
+  tokens.sourceStart = id("source_start");
+  tokens.sourceEnd = id("source_end");
+  return tokens;
+}
+
 TokenizerInfo readTokenizer(const JsonReader &json) {
   const std::string kind = json.at("kind").string();
   if (kind == "ids")
@@ -167,6 +179,18 @@ DecoderInfo readDecoder(const JsonReader &json) {
   return decoder;
 }
 
+EncoderInfo readEncoder(const JsonReader &json) {
+  EncoderInfo encoder;
+  encoder.width = json.at("width").integer(1, 1 << 24);
+  encoder.hasPooler = json.at("pooler").boolean();
+  encoder.tokenTypes = json.at("token_types").integer(0, largest);
+  encoder.sourceLimit = json.at("limits").at("source").integerOrNull(1, largest);
+  encoder.vocabulary = json.at("vocabulary").at("source").integer(1, largest);
+  encoder.tokens = readSourceTokens(json.at("tokens"), encoder.vocabulary);
+  encoder.tokenizer = readTokenizer(json.at("tokenizer").at("source"));
+  return encoder;
+}
+
 /// Tensors must follow each other without holes or overlaps and fill the data part.
 WeightsInfo readWeights(const JsonReader &json) {
   WeightsInfo weights;
@@ -191,6 +215,31 @@ WeightsInfo readWeights(const JsonReader &json) {
   return weights;
 }
 
+std::vector<float> readFloats(const JsonReader &json) {
+  std::vector<float> values;
+  for (const JsonReader &value : json.elements())
+    values.push_back(static_cast<float>(value.number()));
+  return values;
+}
+
+GoldenInfo readEncoderGolden(const JsonReader &json, const EncoderInfo &encoder) {
+  GoldenInfo golden;
+  if (json.isEmptyObject())
+    return golden;
+  golden.variant = json.at("variant").string();
+  for (const JsonReader &entry : json.at("cases").elements()) {
+    GoldenCase one;
+    one.source = readIds(entry.at("source"), encoder.vocabulary);
+    one.target = readIds(entry.at("predicted"), encoder.vocabulary);
+    one.logProbabilities = readFloats(entry.at("log_probabilities"));
+    one.hidden = readFloats(entry.at("hidden"));
+    if (one.source.empty() || one.logProbabilities.size() != one.target.size())
+      entry.reject("needs a source, and one log-probability for each predicted id");
+    golden.cases.push_back(std::move(one));
+  }
+  return golden;
+}
+
 GoldenInfo readGolden(const JsonReader &json, const DecoderInfo &decoder) {
   GoldenInfo golden;
   if (json.isEmptyObject())
@@ -201,8 +250,7 @@ GoldenInfo readGolden(const JsonReader &json, const DecoderInfo &decoder) {
     one.source = readIds(entry.at("source"), decoder.sourceVocabulary);
     one.target = readIds(entry.at("target"), decoder.targetVocabulary);
     one.ended = entry.at("ended").boolean();
-    for (const JsonReader &value : entry.at("log_probabilities").elements())
-      one.logProbabilities.push_back(static_cast<float>(value.number()));
+    one.logProbabilities = readFloats(entry.at("log_probabilities"));
     if (one.source.empty() || one.logProbabilities.size() != one.target.size() + 1)
       entry.reject("needs a source, and one log-probability more than target ids");
     golden.cases.push_back(std::move(one));
@@ -258,8 +306,11 @@ Manifest readManifest(std::string_view text) {
   if (kind == "encoder_decoder") {
     manifest.decoder = readDecoder(json);
     manifest.golden = readGolden(json.at("golden"), *manifest.decoder);
+  } else if (kind == "encoder") {
+    manifest.encoder = readEncoder(json);
+    manifest.golden = readEncoderGolden(json.at("golden"), *manifest.encoder);
   } else if (kind != "graph") {
-    json.reject("kind '", kind, "' is neither encoder_decoder nor graph");
+    json.reject("kind '", kind, "' is none of encoder_decoder, encoder and graph");
   }
   return manifest;
 }

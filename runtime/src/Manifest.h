@@ -42,7 +42,7 @@ struct TokenizerInfo {
 
 struct TokensInfo {
   int32_t start = 0, end = 0;
-  std::optional<int32_t> pad, unknown, sourceUnknown, sourceStart, sourceEnd;
+  std::optional<int32_t> pad, unknown, mask, sourceUnknown, sourceStart, sourceEnd;
 };
 
 struct DecodingInfo {
@@ -75,16 +75,27 @@ struct WeightsInfo {
   std::vector<WeightInfo> tensors;
 };
 
-/// One recorded decoding; see Golden.h.
+/// One recorded decoding, or what an encoder gave for the source's last token; see Golden.h.
 struct GoldenCase {
-  std::vector<int32_t> source, target;
-  std::vector<float> logProbabilities; // of the target's tokens and the end token
+  std::vector<int32_t> source, target; // target: of an encoder, its best predictions
+  std::vector<float> logProbabilities; // of the target's tokens and, of a decoder, the end token
   bool ended = false;
+  std::vector<float> hidden; // an encoder's first elements
 };
 
 struct GoldenInfo {
   std::string variant; // which variant gave the cases
   std::vector<GoldenCase> cases;
+};
+
+/// Everything that only an encoder that stands alone has.
+struct EncoderInfo {
+  int32_t width = 0, vocabulary = 0;
+  int32_t tokenTypes = 0; // 0: tokens have no types
+  bool hasPooler = false;
+  std::optional<int64_t> sourceLimit;
+  TokensInfo tokens; // without start and end
+  TokenizerInfo tokenizer;
 };
 
 /// Everything that only an encoder-decoder has.
@@ -101,7 +112,8 @@ struct Manifest {
   std::vector<std::string> sizes;
   std::vector<EntryInfo> entries;
   Formula state;
-  std::optional<DecoderInfo> decoder; // nothing for graphs
+  std::optional<EncoderInfo> encoder; // nothing for other kinds
+  std::optional<DecoderInfo> decoder; // nothing for other kinds
   std::vector<VariantInfo> variants;
   size_t kernelCount = 0;
   WeightsInfo weights;

@@ -49,11 +49,13 @@ Model::Model(const std::string &folder, const attnrt_descriptor *given, const at
   }
   if (info.decoder)
     checkDecoderEntries(info);
+  if (info.encoder)
+    checkEncoderEntries(info);
   checkDescriptor();
   chooseVariant(options.variant);
   if (options.verify_weights)
     weightFile.verify();
-  loadDecoder(folder);
+  loadTokenizers(folder);
 }
 
 void Model::checkDescriptor() const {
@@ -94,7 +96,10 @@ void Model::chooseVariant(const char *wanted) {
   fail(ATTNRT_UNSUPPORTED, "this machine cannot run the bundle: ", reasons);
 }
 
-void Model::loadDecoder(const std::string &folder) {
+void Model::loadTokenizers(const std::string &folder) {
+  if (info.encoder)
+    source = makeTokenizer(info.encoder->tokenizer, folder,
+                           {info.encoder->vocabulary, info.encoder->tokens.sourceUnknown});
   if (!info.decoder)
     return;
   const DecoderInfo &decoder = *info.decoder;
@@ -126,13 +131,21 @@ int64_t Model::stateBytes(const std::vector<int64_t> &sizes) const {
 }
 
 const DecoderInfo &Model::decoder() const {
-  check(info.decoder.has_value(), ATTNRT_UNSUPPORTED, "'", info.name,
-        "' is a graph, no encoder-decoder: call its entries");
+  check(info.decoder.has_value(), ATTNRT_UNSUPPORTED, "'", info.name, "' is ",
+        info.encoder ? "an encoder: it does not decode" : "a graph, no encoder-decoder: call its entries");
   return *info.decoder;
 }
 
+const EncoderInfo &Model::encoder() const {
+  check(info.encoder.has_value(), ATTNRT_UNSUPPORTED, "'", info.name, "' is no encoder that stands alone");
+  return *info.encoder;
+}
+
+const TokensInfo &Model::tokens() const { return info.encoder ? info.encoder->tokens : decoder().tokens; }
+
 const Tokenizer &Model::tokenizer(attnrt_side side) const {
-  decoder();
+  tokens();
+  check(side == ATTNRT_SOURCE || target, ATTNRT_UNSUPPORTED, "'", info.name, "' has no target side");
   return side == ATTNRT_SOURCE ? *source : *target;
 }
 

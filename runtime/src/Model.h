@@ -46,6 +46,10 @@ public:
 
   /// What an encoder-decoder has; a failure for other bundles.
   const DecoderInfo &decoder() const;
+  /// What an encoder that stands alone has; a failure for other bundles.
+  const EncoderInfo &encoder() const;
+  /// A failure for graphs.
+  const TokensInfo &tokens() const;
   const Tokenizer &tokenizer(attnrt_side side) const;
   /// The decoder's default `bad_words_ids`, as the C interface has them.
   const std::vector<attnrt_ids> &badWords() const { return badWordViews; }
@@ -53,7 +57,7 @@ public:
 private:
   void checkDescriptor() const;
   void chooseVariant(const char *wanted);
-  void loadDecoder(const std::string &folder);
+  void loadTokenizers(const std::string &folder);
 
   std::string text;
   Manifest info;
@@ -61,7 +65,7 @@ private:
   const attnrt_descriptor *descriptor;
   WeightFile weightFile;
   size_t chosen = 0;
-  std::unique_ptr<Tokenizer> source, target;
+  std::unique_ptr<Tokenizer> source, target; // an encoder alone has no target
   std::vector<attnrt_ids> badWordViews;
 };
 

@@ -29,7 +29,7 @@ std::vector<int32_t> tokenize(const Model &model, attnrt_side side, std::string_
   check(side == ATTNRT_SOURCE || side == ATTNRT_TARGET, ATTNRT_INVALID_ARGUMENT, "unknown side ",
         static_cast<int>(side));
   std::vector<int32_t> ids = model.tokenizer(side).encode(text);
-  const TokensInfo &tokens = model.decoder().tokens;
+  const TokensInfo &tokens = model.tokens();
   if (side == ATTNRT_SOURCE && tokens.sourceStart)
     ids.insert(ids.begin(), *tokens.sourceStart);
   if (side == ATTNRT_SOURCE && tokens.sourceEnd)

@@ -8,26 +8,14 @@
 
 namespace attnrt {
 
-Session::Guard::Guard(Session &session) : session(session) {
-  check(!session.isBusy.exchange(true), ATTNRT_BUSY, "the session serves another call; open one per thread");
-}
-
-Session::Guard::~Guard() { session.isBusy = false; }
-
 Session::Session(std::shared_ptr<const Model> model, const attnrt_session_options &options,
                  Executor *executor)
-    : owner(std::move(model)), room(options),
-      ownExecutor(executor ? nullptr : makeThreadPool(options.threads)),
-      context(executor ? *executor : *ownExecutor) {
+    : EntryCaller(std::move(model), options, executor) {
   const DecoderInfo &decoder = owner->decoder();
-  const auto require = [](const char *what, int64_t value, int64_t limit) {
-    check(value >= 1 && value <= limit, ATTNRT_OUT_OF_RANGE, "a session's ", what, " must be from 1 to ",
-          limit, ", but is ", value);
-  };
-  require("batch", room.batch, 1 << 20);
-  require("beam", room.beam, 1024);
-  require("source length", room.source, decoder.sourceLimit.value_or(1 << 24));
-  require("target length", room.target, decoder.targetLimit.value_or(1 << 24));
+  requireRoom("batch", room.batch, 1 << 20);
+  requireRoom("beam", room.beam, 1024);
+  requireRoom("source length", room.source, decoder.sourceLimit.value_or(1 << 24));
+  requireRoom("target length", room.target, decoder.targetLimit.value_or(1 << 24));
   check(room.suppressed >= 0 && room.suppressed <= 1 << 16, ATTNRT_OUT_OF_RANGE, "suppressed is ",
         room.suppressed);
   check((room.uses & ~static_cast<uint32_t>(ATTNRT_USE_ALL)) == 0, ATTNRT_INVALID_ARGUMENT, "unknown uses ",
@@ -38,14 +26,10 @@ Session::Session(std::shared_ptr<const Model> model, const attnrt_session_option
 void Session::resolve() {
   for (const char *name : {"batch", "candidate", "capacity", "history", "row", "slot", "source", "target"})
     places.push_back(owner->manifest().findSize(name));
-  sizes.assign(owner->manifest().sizes.size(), 1);
 }
 
-int64_t Session::arenaFor(const char *entry, uint32_t use) const {
-  const int index = owner->manifest().findEntry(entry);
-  if (index < 0 || !(room.uses & use))
-    return 0;
-  return owner->arenaBytes(index, sizes);
+int64_t Session::arenaFor(uint32_t use, const char *entry) const {
+  return room.uses & use ? EntryCaller::arenaFor(entry) : 0;
 }
 
 void Session::allocate() {
@@ -59,9 +43,9 @@ void Session::allocate() {
   // Two per hypothesis of the beam, and those that may turn out to be forbidden (the end token among them).
   size(Candidate) = std::min(vocabulary, 2 * int64_t(room.beam) + room.suppressed + 1);
 
-  arena = Memory(std::max({owner->arenaBytes(owner->manifest().findEntry("encode"), sizes),
-                           arenaFor("step", ATTNRT_USE_DECODE), arenaFor("probabilities", ATTNRT_USE_SAMPLE),
-                           arenaFor("score", ATTNRT_USE_SCORE), arenaFor("attend", ATTNRT_USE_ATTEND)}));
+  arena = Memory(std::max({EntryCaller::arenaFor("encode"), arenaFor(ATTNRT_USE_DECODE, "step"),
+                           arenaFor(ATTNRT_USE_SAMPLE, "probabilities"), arenaFor(ATTNRT_USE_SCORE, "score"),
+                           arenaFor(ATTNRT_USE_ATTEND, "attend")}));
   state = Memory(owner->stateBytes(sizes));
   int64_t resultCount = std::max(slots * size(Candidate), int64_t(room.batch) * room.target);
   if (room.uses & ATTNRT_USE_SAMPLE)
@@ -80,39 +64,14 @@ void Session::allocate() {
   labels.resize(size_t(room.batch) * room.target);
 }
 
-void Session::call(const char *entry, uint32_t use, std::vector<void *> tensors) {
+void Session::callFor(uint32_t use, const char *entry, std::vector<void *> tensors) {
   check((room.uses & use) != 0, ATTNRT_INVALID_ARGUMENT, "the session was created without the use of '",
         entry, "'");
-  const int index = owner->manifest().findEntry(entry);
-  check(index >= 0, ATTNRT_UNSUPPORTED, "the bundle has no entry '", entry, "'");
-  const int64_t needed = owner->arenaBytes(index, sizes);
-  check(static_cast<uint64_t>(needed) <= arena.size(), ATTNRT_INTERNAL, "entry '", entry, "' needs ", needed,
-        " bytes of arena, but the session has ", arena.size());
-  attnrt_invocation invocation{};
-  invocation.tensors = tensors.data();
-  invocation.sizes = sizes.data();
-  invocation.arena = arena.data();
-  invocation.state = state.data();
-  context.call(*owner, index, invocation);
-}
-
-void Session::checkSources(std::span<const attnrt_ids> sources) const {
-  check(!sources.empty(), ATTNRT_INVALID_ARGUMENT, "there is no source");
-  check(sources.size() <= static_cast<size_t>(room.batch), ATTNRT_OUT_OF_RANGE, sources.size(),
-        " sources are more than the session's batch of ", room.batch);
-  const int32_t vocabulary = owner->decoder().sourceVocabulary;
-  for (size_t s = 0; s < sources.size(); ++s) {
-    check(sources[s].count > 0, ATTNRT_INVALID_ARGUMENT, "source ", s, " has no tokens");
-    check(sources[s].count <= static_cast<size_t>(room.source), ATTNRT_OUT_OF_RANGE, "source ", s, " has ",
-          sources[s].count, " tokens, the session has room for ", room.source);
-    for (size_t i = 0; i < sources[s].count; ++i)
-      check(sources[s].ids[i] >= 0 && sources[s].ids[i] < vocabulary, ATTNRT_INVALID_ARGUMENT, "token ", i,
-            " of source ", s, " is ", sources[s].ids[i], ", but the vocabulary ends at ", vocabulary);
-  }
+  call(entry, std::move(tensors));
 }
 
 void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPosition) {
-  checkSources(sources);
+  checkSources(sources, owner->decoder().sourceVocabulary);
   size_t longest = 0;
   for (const attnrt_ids &source : sources)
     longest = std::max(longest, source.count);
@@ -128,7 +87,7 @@ void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPos
   size(Slot) = size(Row) = slots;
   size(Capacity) = lastPosition;
   size(History) = size(Target) = size(Candidate) = 1;
-  call("encode", ATTNRT_USE_ALL, {sourceIds.data(), sourceLengths.data()});
+  call("encode", {sourceIds.data(), sourceLengths.data()});
 }
 
 void Session::startRows() {
@@ -170,13 +129,13 @@ void Session::step(int count) {
   size(Candidate) = count;
   tensors.push_back(results.data());
   tensors.push_back(candidateIds.data());
-  call("step", ATTNRT_USE_DECODE, std::move(tensors));
+  callFor(ATTNRT_USE_DECODE, "step", std::move(tensors));
 }
 
 void Session::probabilities() {
   std::vector<void *> tensors = stepArguments();
   tensors.push_back(results.data());
-  call("probabilities", ATTNRT_USE_SAMPLE, std::move(tensors));
+  callFor(ATTNRT_USE_SAMPLE, "probabilities", std::move(tensors));
 }
 
 int Session::placeTargets(std::span<const attnrt_ids> targets) {
@@ -209,7 +168,7 @@ int Session::placeTargets(std::span<const attnrt_ids> targets) {
 std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targets) {
   const int longest = placeTargets(targets);
   size(Target) = longest;
-  call("score", ATTNRT_USE_SCORE, {targetIds.data(), labels.data(), sourceLengths.data(), results.data()});
+  callFor(ATTNRT_USE_SCORE, "score", {targetIds.data(), labels.data(), sourceLengths.data(), results.data()});
   std::vector<std::vector<float>> all;
   for (size_t t = 0; t < targets.size(); ++t) {
     const float *first = results.as<float>() + t * longest;
@@ -223,7 +182,7 @@ std::vector<std::vector<float>> Session::attend(std::span<const attnrt_ids> targ
   const size_t longest = placeTargets(targets), padded = size(Source);
   size(Target) = static_cast<int64_t>(longest);
   std::vector<float> all(targets.size() * longest * padded); // batch x target x source
-  call("attend", ATTNRT_USE_ATTEND, {targetIds.data(), sourceLengths.data(), all.data()});
+  callFor(ATTNRT_USE_ATTEND, "attend", {targetIds.data(), sourceLengths.data(), all.data()});
   std::vector<std::vector<float>> lists(targets.size());
   for (size_t s = 0; s < targets.size(); ++s)
     for (size_t t = 0; t <= targets[s].count; ++t) {

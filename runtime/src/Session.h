@@ -7,13 +7,7 @@
 #ifndef ATTNRT_SRC_SESSION_H
 #define ATTNRT_SRC_SESSION_H
 
-#include "KernelContext.h"
-#include "Memory.h"
-#include "Model.h"
-
-#include <atomic>
-#include <memory>
-#include <span>
+#include "EntryCaller.h"
 
 namespace attnrt {
 
@@ -24,15 +18,10 @@ struct StepRow {
   int32_t id; // its newest token
 };
 
-class Session {
+class Session : public EntryCaller {
 public:
   /// `executor` null: a pool of the session's own.
   Session(std::shared_ptr<const Model> model, const attnrt_session_options &options, Executor *executor);
-
-  const Model &model() const { return *owner; }
-  const attnrt_session_options &capacity() const { return room; }
-  size_t arenaBytes() const { return arena.size(); }
-  size_t stateBytes() const { return state.size(); }
 
   /// Begins a request: computes what depends on the sources alone. `slots` hypotheses and `positions` tokens
   /// of each will follow at most.
@@ -63,38 +52,20 @@ public:
   std::vector<std::vector<float>> attend(std::span<const attnrt_ids> targets,
                                          std::span<const attnrt_ids> sources);
 
-  /// Held while a call runs: a second one fails.
-  class Guard {
-  public:
-    explicit Guard(Session &session);
-    ~Guard();
-
-  private:
-    Session &session;
-  };
-
 private:
   enum Size { Batch, Candidate, Capacity, History, Row, Slot, Source, Target, sizeCount };
 
   void resolve();
   void allocate();
-  int64_t arenaFor(const char *entry, uint32_t use) const;
-  void call(const char *entry, uint32_t use, std::vector<void *> tensors);
+  int64_t arenaFor(uint32_t use, const char *entry) const;
+  void callFor(uint32_t use, const char *entry, std::vector<void *> tensors);
   std::vector<void *> stepArguments();
-  void checkSources(std::span<const attnrt_ids> sources) const;
   int placeTargets(std::span<const attnrt_ids> targets);
   int64_t &size(Size which) { return sizes[places[which]]; }
   int64_t size(Size which) const { return sizes[places[which]]; }
 
-  std::shared_ptr<const Model> owner;
-  attnrt_session_options room;
-  std::unique_ptr<Executor> ownExecutor;
-  KernelContext context;
-  std::atomic<bool> isBusy{false};
-
-  std::vector<int> places;    // of each Size in `sizes`
-  std::vector<int64_t> sizes; // of the request, in the manifest's order
-  Memory arena, state, results;
+  std::vector<int> places; // of each Size in `sizes`
+  Memory results;
   std::vector<int32_t> sourceIds, sourceLengths;  // batch x source, batch
   std::vector<int32_t> ids, positions, sentences; // row
   std::vector<int32_t> ancestors, nextAncestors;  // row x capacity

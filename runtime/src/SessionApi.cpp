@@ -8,7 +8,7 @@
 namespace attnrt {
 namespace {
 
-attnrt_session_options defaultSessionOptions(const Model &model) {
+attnrt_session_options defaultDecoderOptions(const Model &model) {
   const attnrt_decode_options decoding = defaultDecodeOptions(model);
   attnrt_session_options options{};
   options.size = sizeof options;
@@ -24,11 +24,17 @@ attnrt_session_options defaultSessionOptions(const Model &model) {
   return options;
 }
 
-std::span<const attnrt_ids> viewIds(size_t count, const attnrt_ids *lists, const char *name) {
-  check(lists || count == 0, ATTNRT_INVALID_ARGUMENT, "'", name, "' is null");
-  for (size_t i = 0; i < count; ++i)
-    check(lists[i].ids || lists[i].count == 0, ATTNRT_INVALID_ARGUMENT, "'", name, "[", i, "].ids' is null");
-  return {lists, count};
+attnrt_session_options defaultEncoderOptions(const Model &model) {
+  attnrt_session_options options{};
+  options.size = sizeof options;
+  options.batch = 1;
+  options.source = static_cast<int32_t>(std::min<int64_t>(512, model.encoder().sourceLimit.value_or(512)));
+  options.threads = 1;
+  return options;
+}
+
+attnrt_session_options defaultSessionOptions(const Model &model) {
+  return model.manifest().encoder ? defaultEncoderOptions(model) : defaultDecoderOptions(model);
 }
 
 } // namespace
@@ -60,7 +66,7 @@ void attnrt_pool_destroy(attnrt_pool *pool) { delete pool; }
 void attnrt_session_options_init(const attnrt_model *model, attnrt_session_options *options) {
   if (options)
     *options = {};
-  if (options && model && model->model->manifest().decoder)
+  if (options && model && (model->model->manifest().decoder || model->model->manifest().encoder))
     *options = defaultSessionOptions(*model->model);
 }
 
@@ -72,18 +78,23 @@ attnrt_status attnrt_session_create(const attnrt_model *model, const attnrt_sess
     requirePointer(model, "model");
     attnrt_session_options chosen = readOptions(options, defaultSessionOptions(*model->model));
     Executor *executor = chosen.pool ? chosen.pool->executor.get() : nullptr;
-    *out = new attnrt_session{Session(model->model, chosen, executor)};
+    auto session = std::make_unique<attnrt_session>();
+    if (model->model->manifest().encoder)
+      session->encoder = std::make_unique<EncoderSession>(model->model, chosen, executor);
+    else
+      session->decoder = std::make_unique<Session>(model->model, chosen, executor);
+    *out = session.release();
   });
 }
 
 void attnrt_session_destroy(attnrt_session *session) { delete session; }
 
 size_t attnrt_session_arena_bytes(const attnrt_session *session) {
-  return session ? session->session.arenaBytes() : 0;
+  return session ? session->caller().arenaBytes() : 0;
 }
 
 size_t attnrt_session_state_bytes(const attnrt_session *session) {
-  return session ? session->session.stateBytes() : 0;
+  return session ? session->caller().stateBytes() : 0;
 }
 
 attnrt_status attnrt_cancel_create(attnrt_cancel **out) {
@@ -113,14 +124,14 @@ attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_
   return guard([&] {
     requirePointer(out, "out");
     *out = nullptr;
-    requirePointer(session, "session");
-    const Session::Guard busy(session->session);
-    const auto chosen = readOptions(options, defaultDecodeOptions(session->session.model()));
+    Session &decoder = decoderOf(session);
+    const Session::Guard busy(decoder);
+    const auto chosen = readOptions(options, defaultDecodeOptions(decoder.model()));
     const auto views = viewIds(count, sources, "sources");
     if (chosen.prefixes)
       viewIds(count, chosen.prefixes, "prefixes");
     const CancelFlag *flag = chosen.cancel ? &chosen.cancel->flag : nullptr;
-    *out = new attnrt_result{decode(session->session, views, chosen, flag)};
+    *out = new attnrt_result{decode(decoder, views, chosen, flag)};
   });
 }
 
@@ -167,25 +178,25 @@ void attnrt_result_destroy(attnrt_result *result) { delete result; }
 attnrt_status attnrt_score(attnrt_session *session, size_t count, const attnrt_ids *sources,
                            const attnrt_ids *targets, float *log_probabilities) {
   return guard([&] {
-    requirePointer(session, "session");
+    Session &decoder = decoderOf(session);
     requirePointer(log_probabilities, "log_probabilities");
-    const Session::Guard busy(session->session);
+    const Session::Guard busy(decoder);
     const auto sourceViews = viewIds(count, sources, "sources");
     const auto targetViews = viewIds(count, targets, "targets");
-    session->session.encode(sourceViews, 1, 1);
-    for (const std::vector<float> &values : session->session.score(targetViews))
+    decoder.encode(sourceViews, 1, 1);
+    for (const std::vector<float> &values : decoder.score(targetViews))
       log_probabilities = std::copy(values.begin(), values.end(), log_probabilities);
   });
 }
 
 attnrt_status attnrt_attend(attnrt_session *session, attnrt_ids source, attnrt_ids target, float *attention) {
   return guard([&] {
-    requirePointer(session, "session");
+    Session &decoder = decoderOf(session);
     requirePointer(attention, "attention");
-    const Session::Guard busy(session->session);
+    const Session::Guard busy(decoder);
     const auto sources = viewIds(1, &source, "source"), targets = viewIds(1, &target, "target");
-    session->session.encode(sources, 1, 1);
-    const std::vector<float> values = session->session.attend(targets, sources)[0];
+    decoder.encode(sources, 1, 1);
+    const std::vector<float> values = decoder.attend(targets, sources)[0];
     std::copy(values.begin(), values.end(), attention);
   });
 }

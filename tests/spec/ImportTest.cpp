@@ -99,7 +99,7 @@ TEST_F(Import, WritesAnEncoderWithItsHeads) {
                       "linear split_heads " +
                       chain + " add layer_norm linear activation linear add layer_norm ";
   EXPECT_EQ(opsOf(*module, "encode"), layer + "select linear activation return");
-  EXPECT_EQ(opsOf(*module, "predict"), layer + "linear activation layer_norm linear return");
+  EXPECT_EQ(opsOf(*module, "predict"), layer + "collapse take linear activation layer_norm linear return");
   EXPECT_EQ(module->lookupSymbol("decode"), nullptr);
   unsigned readers = 0; // the table embeds in both functions, and gives the logits
   module->walk([&](attn::GetWeightOp reader) { readers += reader.getWeight() == "encoder.embed.weight"; });

@@ -132,8 +132,8 @@ attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, co
 
 /* ---- Sessions ------------------------------------------------------------------------------------ */
 
-/* The memory to serve one call at a time. A second call at the same moment returns ATTNRT_BUSY; for more at
- * once, open more sessions. */
+/* Of models: graphs have none. The memory to serve one call at a time. A second call at the same moment
+ * returns ATTNRT_BUSY; for more at once, open more sessions. */
 typedef struct attnrt_session attnrt_session;
 
 typedef enum attnrt_use {
@@ -275,6 +275,36 @@ attnrt_status attnrt_result_get(const attnrt_result *result, size_t sentence, si
 attnrt_status attnrt_result_attention(const attnrt_result *result, size_t sentence, size_t rank, size_t *rows,
                                       size_t *columns, const float **values);
 void attnrt_result_destroy(attnrt_result *result);
+
+/* ---- Encoders ------------------------------------------------------------------------------------ */
+
+/* Bundles of kind "encoder". Of a session's options `batch`, `source`, `threads` and `pool` count for them.
+ */
+
+/* Elements of a hidden state; 0 for other bundles. */
+size_t attnrt_model_width(const attnrt_model *model);
+
+/* The last layer's rows of each source's tokens. `types` has one list per source, as long as the source, or
+ * is null: all tokens are of type 0. `hidden` takes sources[0].count x width values, then sources[1].count x
+ * width, and so on; `pooled` count x width, if the model has a pooler. Either may be null. */
+attnrt_status attnrt_encode(attnrt_session *session, size_t count, const attnrt_ids *sources,
+                            const attnrt_ids *types, float *hidden, float *pooled);
+
+typedef struct attnrt_place {
+  size_t sentence, position;
+} attnrt_place;
+
+typedef struct attnrt_places {
+  size_t count;
+  const attnrt_place *places;
+} attnrt_places;
+
+/* What the masked-token head says of the tokens at `places`: the `candidates` best ids of each, best first,
+ * with their log-probabilities (count x candidates of each); where `ids` is null, the log-probabilities of
+ * the whole vocabulary (count x vocabulary), and `candidates` is ignored. */
+attnrt_status attnrt_predict(attnrt_session *session, size_t count, const attnrt_ids *sources,
+                             const attnrt_ids *types, const attnrt_places *places, int32_t candidates,
+                             int32_t *ids, float *log_probabilities);
 
 /* ---- Scoring and attention ----------------------------------------------------------------------- */
 

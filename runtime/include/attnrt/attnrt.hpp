@@ -85,6 +85,9 @@ public:
     });
   }
 
+  /// Of hidden states; 0 for models that are no encoders.
+  size_t width() const { return attnrt_model_width(handle()); }
+
   std::string recordGolden() const {
     return readText([&](size_t capacity, char *text, size_t *size) {
       return attnrt_model_record_golden(handle(), capacity, text, size);
@@ -163,6 +166,50 @@ public:
     return lists;
   }
 
+  /// Hidden states of an encoder: one list per source, source.size() x width.
+  std::vector<std::vector<float>> encode(std::span<const Ids> sources, size_t width,
+                                         std::span<const Ids> types = {}) {
+    size_t count = 0;
+    for (const Ids &source : sources)
+      count += source.size() * width;
+    std::vector<float> all(count);
+    check(attnrt_encode(handle(), sources.size(), view(sources).data(), viewTypes(sources, types).data(),
+                        all.data(), nullptr));
+    std::vector<std::vector<float>> lists;
+    auto next = all.begin();
+    for (const Ids &source : sources) {
+      lists.emplace_back(next, next + source.size() * width);
+      next += source.size() * width;
+    }
+    return lists;
+  }
+
+  /// sources.size() x width
+  std::vector<float> pool(std::span<const Ids> sources, size_t width, std::span<const Ids> types = {}) {
+    std::vector<float> pooled(sources.size() * width);
+    check(attnrt_encode(handle(), sources.size(), view(sources).data(), viewTypes(sources, types).data(),
+                        nullptr, pooled.data()));
+    return pooled;
+  }
+
+  /// The best tokens at each place, best first.
+  struct Prediction {
+    Ids ids;
+    std::vector<float> logProbabilities;
+  };
+  std::vector<Prediction> predict(std::span<const Ids> sources, std::span<const attnrt_place> places,
+                                  int32_t candidates, std::span<const Ids> types = {}) {
+    Ids ids(places.size() * candidates);
+    std::vector<float> values(ids.size());
+    const attnrt_places all{places.size(), places.data()};
+    check(attnrt_predict(handle(), sources.size(), view(sources).data(), viewTypes(sources, types).data(),
+                         &all, candidates, ids.data(), values.data()));
+    std::vector<Prediction> predictions;
+    for (size_t i = 0; i < ids.size(); i += candidates)
+      predictions.push_back({Ids(&ids[i], &ids[i] + candidates), {&values[i], &values[i] + candidates}});
+    return predictions;
+  }
+
   /// (target.size() + 1) x source.size()
   std::vector<float> attend(const Ids &source, const Ids &target) {
     std::vector<float> attention((target.size() + 1) * source.size());
@@ -172,6 +219,13 @@ public:
   }
 
 private:
+  /// Empty where no types are given: its data() is null then.
+  static std::vector<attnrt_ids> viewTypes(std::span<const Ids> sources, std::span<const Ids> types) {
+    if (!types.empty() && types.size() != sources.size())
+      throw std::invalid_argument("sources and types differ in number");
+    return view(types);
+  }
+
   static Hypothesis copyHypothesis(const attnrt_result *result, size_t sentence, size_t rank,
                                    bool hasAttention) {
     attnrt_hypothesis found;

@@ -31,3 +31,17 @@ func.func @stops_at_a_value_with_two_readers(%ids: !ids, %t: tensor<51x8xf32>) -
   %s = attn.scale %e by 3.0 : !x
   return %s, %e : !x, !x
 }
+
+// CHECK-LABEL: @adds_the_embedding_of_token_types(
+func.func @adds_the_embedding_of_token_types(%ids: !ids, %types: !ids, %t: tensor<51x8xf32>, %k: tensor<2x8xf32>) -> !x {
+  // CHECK-NEXT: attn.fused
+  // CHECK: attn.embed
+  // CHECK-NEXT: attn.embed
+  // CHECK-NEXT: attn.add
+  // CHECK-NEXT: attn.yield
+  // expected-remark @below {{fused: embedding of embed, embed, add}}
+  %e = attn.embed %ids, %t : (!ids, tensor<51x8xf32>) -> !x
+  %f = attn.embed %types, %k : (!ids, tensor<2x8xf32>) -> !x
+  %s = attn.add %e, %f : !x
+  return %s : !x
+}

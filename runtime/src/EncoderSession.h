@@ -1,0 +1,46 @@
+//===- EncoderSession.h - sessions of encoders that stand alone --------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ATTNRT_SRC_ENCODERSESSION_H
+#define ATTNRT_SRC_ENCODERSESSION_H
+
+#include "EntryCaller.h"
+
+namespace attnrt {
+
+/// Sentences and, where they are given, the types of their tokens.
+struct EncoderInput {
+  std::span<const attnrt_ids> sources;
+  const attnrt_ids *types; // one list per source; or null: all are of type 0
+};
+
+class EncoderSession : public EntryCaller {
+public:
+  /// `executor` null: a pool of the session's own.
+  EncoderSession(std::shared_ptr<const Model> model, const attnrt_session_options &options,
+                 Executor *executor);
+
+  /// `hidden`: the rows of the first source's tokens, then of the second's; `pooled`: a row per source.
+  /// Either may be null.
+  void encode(const EncoderInput &input, float *hidden, float *pooled);
+
+  /// The best `count` tokens at each place (place x count, best first); `ids` null: the log-probabilities of
+  /// all tokens (place x vocabulary).
+  void predict(const EncoderInput &input, std::span<const attnrt_place> places, int count, int32_t *ids,
+               float *logProbabilities);
+
+private:
+  /// Arguments of the entries, without the results.
+  std::vector<void *> place(const EncoderInput &input);
+  void placeTypes(const EncoderInput &input, size_t longest);
+  void checkPlaces(const EncoderInput &input, std::span<const attnrt_place> places) const;
+  void setSize(const char *name, int64_t value);
+  int64_t paddedLength(const EncoderInput &input) const;
+
+  Memory results;                                 // batch x source x width, batch x width
+  std::vector<int32_t> ids, types, lengths, rows; // batch x source, batch x source, batch, row
+};
+
+} // namespace attnrt
+
+#endif // ATTNRT_SRC_ENCODERSESSION_H

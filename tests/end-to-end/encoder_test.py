@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""An encoder that stands alone: vectors and masked tokens of its bundle, compared with network.py."""
+
+import json
+import math
+import unittest
+
+from bundles import SPECS, attnc, compile_bundle, ids, scratch
+from network import ACTIVATIONS, Network, make_weights
+
+SENTENCES = [[1, 5, 6, 2], [1, 2], [1] + list(range(4, 40)) + [2], [7], [1, 3, 9, 3, 11, 2]]
+VARIANTS = ["x86-64", "avx2", "avx512"]
+# Weights of size 0.4 and rows of size 1: a float's half unit (6e-8) in each of some 40 terms of some 20 sums
+# in a row stays below 1e-4 with room to spare.
+TOLERANCE = 1e-4
+
+
+def lines(sentences):
+    return "".join(ids(s) + "\n" for s in sentences)
+
+
+class EncoderTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        spec = SPECS / "encoder.yaml"
+        weights = scratch("encoder.safetensors")
+        values = make_weights(spec, weights, seed=3)
+        cls.bundle = compile_bundle(spec, "--weights", weights)
+        cls.network = Network(values, "encoder", heads=5, layers=2, activation="gelu", epsilon=1e-12,
+                              embedding_norm=True)
+
+    def run_json(self, sentences, *options):
+        return [json.loads(text) for text in
+                attnc("run", self.bundle, "--ids", "--json", *options, text=lines(sentences)).splitlines()]
+
+    def assert_rows(self, wanted, got):
+        self.assertEqual(len(wanted), len(got))
+        for a, b in zip(wanted, got):
+            self.assertEqual(len(a), len(b))
+            for x, y in zip(a, b):
+                self.assertAlmostEqual(x, y, delta=TOLERANCE)
+
+    def runnable(self):
+        for name in VARIANTS:
+            done = attnc("run", self.bundle, "--ids", "--variant", name, text="5\n", check=False)
+            if done.returncode == 0:
+                yield name
+            else:
+                self.assertIn("this machine cannot run", done.stderr)
+
+    def test_hidden_states_are_the_reference_in_every_variant(self):
+        wanted = [self.network.run(s) for s in SENTENCES]
+        for variant in self.runnable():
+            with self.subTest(variant):
+                answers = self.run_json(SENTENCES, "--vectors", "tokens", "--variant", variant)
+                for rows, answer in zip(wanted, answers):
+                    self.assert_rows(rows, answer["vectors"])
+
+    def test_types_of_a_second_sentence_count(self):
+        first, second = [1, 5, 6, 2], [8, 9, 2]
+        text = ids(first) + "\t" + ids(second) + "\n"
+        answer = json.loads(attnc("run", self.bundle, "--ids", "--json", "--vectors", "tokens", text=text))
+        self.assertEqual(first + second, answer["ids"])
+        self.assert_rows(self.network.run(first + second, [0] * 4 + [1] * 3), answer["vectors"])
+
+    def test_mean_first_and_pooled_follow_from_the_rows(self):
+        rows = self.network.run(SENTENCES[0])
+        mean = [math.fsum(column) / len(rows) for column in zip(*rows)]
+        pooled = [ACTIVATIONS["tanh"](x) for x in self.network.linear(rows[:1], "encoder.pooler")[0]]
+        for kind, vector in ("mean", mean), ("first", rows[0]), ("pooled", pooled):
+            with self.subTest(kind):
+                self.assert_rows([vector], [self.run_json(SENTENCES[:1], "--vectors", kind)[0]["vector"]])
+
+    def test_masks_are_filled_with_the_most_probable_tokens(self):
+        sentence = SENTENCES[4]
+        answer, = self.run_json([sentence], "--fill-mask", "--n-best", 45)
+        rows = self.network.linear(self.network.run(sentence), "encoder.head.fc")
+        rows = self.network.norm([[ACTIVATIONS["gelu"](x) for x in row] for row in rows], "encoder.head.norm")
+        wanted = self.network.log_probabilities(rows, "decoder.out_proj.bias")
+        for number, position in enumerate([1, 3]):
+            got = {output["masks"][number]["id"]: output["masks"][number] for output in answer["outputs"]}
+            self.assertEqual(set(range(45)), set(got))
+            for token, probability in enumerate(wanted[position]):
+                self.assertEqual(position, got[token]["position"])
+                self.assertAlmostEqual(probability, got[token]["log_probability"], delta=TOLERANCE)
+            best = answer["outputs"][0]["masks"][number]
+            self.assertAlmostEqual(max(wanted[position]), best["log_probability"], delta=TOLERANCE)
+        filled = attnc("run", self.bundle, "--ids", "--fill-mask", text=lines([sentence, [4, 3]])).splitlines()
+        self.assertEqual(answer["outputs"][0]["text"], filled[0])
+
+    def test_a_sentence_has_the_same_bits_in_any_batch(self):
+        text = lines(SENTENCES * 3)
+        for options in ["--vectors", "tokens"], ["--vectors", "pooled"]:
+            alone = attnc("run", self.bundle, "--ids", "--batch", 1, *options, text=text)
+            self.assertEqual(alone, attnc("run", self.bundle, "--ids", "--batch", 7, *options, text=text))
+            self.assertEqual(alone, attnc("run", self.bundle, "--ids", "--threads", 3, *options, text=text))
+
+    def test_the_golden_vectors_are_checked(self):
+        self.assertIn("3 golden cases", attnc("inspect", self.bundle, "--self-check"))
+        manifest = json.loads((self.bundle / "manifest.json").read_text())
+        original = (self.bundle / "manifest.json").read_text()
+        manifest["golden"]["cases"][1]["hidden"][2] += 0.5
+        (self.bundle / "manifest.json").write_text(json.dumps(manifest))
+        try:
+            done = attnc("inspect", self.bundle, "--self-check", check=False)
+        finally:
+            (self.bundle / "manifest.json").write_text(original)
+        self.assertEqual(1, done.returncode)
+        self.assertIn("golden case 1: element 2", done.stderr)
+
+    def test_mistakes_are_told(self):
+        for text, options, message in [
+                ("5 6\n", ["--beam", 4], "--beam has no meaning for 'encoder', an encoder that does not decode"),
+                ("5 6\n", ["--scores"], "--scores has no meaning for an encoder without --fill-mask"),
+                ("5 6\n", ["--fill-mask"], "line 1: has no mask token (3)"),
+                ("5\n5 45\n", ["--batch", 1], "line 2: token 1 of source 0 is 45, but the vocabulary ends at 45"),
+                (lines([range(41)]), [], "must be from 1 to 40"),
+        ]:
+            with self.subTest(message):
+                done = attnc("run", self.bundle, "--ids", *options, text=text, check=False)
+                self.assertEqual(1, done.returncode)
+                self.assertIn(message, done.stderr)
+        done = attnc("score", self.bundle, "--ids", text="5\t6\n", check=False)
+        self.assertIn("'encoder' is an encoder that does not decode", done.stderr)
+
+    def test_empty_lines_stay_lines(self):
+        self.assertEqual(["", "", ""], attnc("run", self.bundle, text="\n\n\n").splitlines())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,140 @@
+"""A Transformer in double precision, written anew from the papers: what bundles are compared with.
+
+Standard library only. Weights have the names that a spec gives them by default; rows are lists of numbers.
+"""
+
+import json
+import math
+import random
+import re
+import struct
+
+import bundles
+
+
+def make_weights(spec, path, seed):
+    """Random weights of all tensors that `spec` names, written as safetensors; returns them by name."""
+    source = random.Random(seed)
+    tensors = {}
+    for names, shape in re.findall(r'attn\.weight @\S+ from \[([^\]]*)\].* : tensor<([0-9x]+)xf32', emit(spec)):
+        name, = re.findall(r'"([^"]*)"', names)
+        extents = [int(extent) for extent in shape.split("x")]
+        offset = 1.0 if "norm" in name and name.endswith("weight") else 0.0
+        count = math.prod(extents)
+        values = [offset + source.gauss(0, 0.4) for _ in range(count)]
+        tensors[name] = (extents, struct.pack(f"<{count}f", *values))
+    header, at = {}, 0
+    for name, (extents, data) in tensors.items():
+        header[name] = {"dtype": "F32", "shape": extents, "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(data for _, data in tensors.values()))
+    return {name: shaped(extents, struct.unpack(f"<{len(data) // 4}f", data)) for name, (extents, data) in tensors.items()}
+
+
+def emit(spec):
+    return bundles.attnc("compile", spec, "--emit", "attn", "--weights", "random:1")
+
+
+def shaped(extents, values):
+    if len(extents) == 1:
+        return list(values)
+    width = extents[1]
+    return [list(values[row * width:(row + 1) * width]) for row in range(extents[0])]
+
+
+def dot(a, b):
+    return math.fsum(x * y for x, y in zip(a, b))
+
+
+def add(a, b):
+    return [[x + y for x, y in zip(p, q)] for p, q in zip(a, b)]
+
+
+ACTIVATIONS = {
+    "relu": lambda x: max(x, 0.0),
+    "gelu": lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2,
+    "gelu_tanh": lambda x: x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
+    "silu": lambda x: x / (1 + math.exp(-x)),
+    "tanh": math.tanh,
+}
+
+
+def log_softmax(row):
+    top = max(row)
+    total = math.log(math.fsum(math.exp(x - top) for x in row))
+    return [x - top - total for x in row]
+
+
+class Network:
+    """`side` is encoder or decoder; the other settings are those of the spec."""
+
+    def __init__(self, weights, side, heads, layers, activation="relu", norm="layer", epsilon=1e-5, pre=False,
+                 gated=False, embedding_norm=False, embedding_scale=1.0):
+        self.weights, self.side, self.heads, self.layers = weights, side, heads, layers
+        self.activation, self.kind, self.epsilon = ACTIVATIONS[activation], norm, epsilon
+        self.pre, self.gated = pre, gated
+        self.embedding_norm, self.embedding_scale = embedding_norm, embedding_scale
+
+    def linear(self, rows, name):
+        bias = self.weights.get(name + ".bias")
+        out = [[dot(row, column) for column in self.weights[name + ".weight"]] for row in rows]
+        return [[x + b for x, b in zip(row, bias)] for row in out] if bias else out
+
+    def norm(self, rows, name):
+        weight, bias = self.weights[name + ".weight"], self.weights.get(name + ".bias")
+        out = []
+        for row in rows:
+            mean = math.fsum(row) / len(row) if self.kind == "layer" else 0.0
+            deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in row) / len(row) + self.epsilon)
+            scaled = [(x - mean) / deviation * w for x, w in zip(row, weight)]
+            out.append([x + b for x, b in zip(scaled, bias)] if bias else scaled)
+        return out
+
+    def attend(self, rows, name):
+        """Self-attention; in a decoder nobody looks ahead."""
+        query, key, value = (self.linear(rows, f"{name}.{projection}_proj") for projection in "qkv")
+        width = len(query[0]) // self.heads
+        context = [[] for _ in rows]
+        for head in range(self.heads):
+            part = slice(head * width, (head + 1) * width)
+            for q in range(len(rows)):
+                seen = range(q + 1 if self.side == "decoder" else len(rows))
+                scores = [dot(query[q][part], key[k][part]) / math.sqrt(width) for k in seen]
+                shares = [math.exp(x) for x in log_softmax(scores)]
+                context[q] += [math.fsum(s * value[k][i] for s, k in zip(shares, seen))
+                               for i in range(part.start, part.stop)]
+        return self.linear(context, name + ".o_proj")
+
+    def feed_forward(self, rows, name):
+        inner = [[self.activation(x) for x in row] for row in self.linear(rows, name + ".fc1")]
+        if self.gated:
+            inner = [[x * y for x, y in zip(a, b)] for a, b in zip(inner, self.linear(rows, name + ".fc3"))]
+        return self.linear(inner, name + ".fc2")
+
+    def block(self, rows, work, name, norm):
+        if self.pre:
+            return add(rows, work(self.norm(rows, norm), name))
+        return self.norm(add(rows, work(rows, name)), norm)
+
+    def embed(self, ids, types):
+        weights = self.weights
+        rows = [[x * self.embedding_scale for x in weights[self.side + ".embed.weight"][i]] for i in ids]
+        if self.side + ".type_embed.weight" in weights:
+            rows = add(rows, [weights[self.side + ".type_embed.weight"][t] for t in types or [0] * len(ids)])
+        rows = add(rows, weights[self.side + ".pos_embed.weight"])
+        return self.norm(rows, self.side + ".embed_norm") if self.embedding_norm else rows
+
+    def run(self, ids, types=None):
+        """The last layer's rows."""
+        rows = self.embed(ids, types)
+        for layer in range(self.layers):
+            prefix = f"{self.side}.layers.{layer}"
+            rows = self.block(rows, self.attend, prefix + ".self_attn", prefix + ".self_attn.norm")
+            rows = self.block(rows, self.feed_forward, prefix + ".ffn", prefix + ".ffn.norm")
+        return self.norm(rows, self.side + ".final_norm") if self.pre else rows
+
+    def log_probabilities(self, rows, bias):
+        """Of the next or masked token at each row; the output's matrix is the embedding's."""
+        table = self.weights[self.side + ".embed.weight"]
+        return [log_softmax([dot(row, word) + b for word, b in zip(table, self.weights[bias])]) for row in rows]
