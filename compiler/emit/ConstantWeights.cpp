@@ -17,8 +17,8 @@ std::vector<float> computeSinusoid(attn::SinusoidAttr sinusoid, int64_t position
   double last = sinusoid.getInclusive() ? double(half - 1) : double(half);
   for (int64_t position = 0; position < positions; ++position)
     for (int64_t j = 0; j < half; ++j) {
-      double angle =
-          double(position + sinusoid.getStart()) * std::pow(10000.0, -double(j) / std::max(last, 1.0));
+      double angle = double(position + sinusoid.getStart()) *
+                     std::pow(double(sinusoid.getBase()), -double(j) / std::max(last, 1.0));
       float *row = table.data() + position * width;
       row[sinusoid.getInterleaved() ? 2 * j : j] = float(std::sin(angle));
       row[sinusoid.getInterleaved() ? 2 * j + 1 : half + j] = float(std::cos(angle));

@@ -23,35 +23,23 @@ static bool isPointwise(mlir::Operation *op) {
   return llvm::isa<attn::ScaleOp, attn::AddOp, attn::MulOp, attn::ActivationOp>(op);
 }
 
-static bool reachesMatmul(mlir::Value value) {
-  mlir::Operation *op = value.getDefiningOp();
-  return op && (llvm::isa<attn::MatmulOp>(op) || llvm::any_of(op->getOperands(), reachesMatmul));
-}
-
-// Walks from the scores up to the product and notes what limits the keys. Masks further from the product than
-// an operation with two operands still hold: adding to a masked score leaves it masked.
+// Walks from the scores up to what makes them and notes what limits the keys. What a score map, a scale or an
+// addition makes of a masked score is masked; what an activation or a product makes of it may not be.
 static bool walkScores(mlir::Value scores, AttentionMatch &match) {
   mlir::Operation *op = scores.getDefiningOp();
-  if (!op)
-    return false;
-  if (auto products = llvm::dyn_cast<attn::MatmulOp>(op)) {
-    match.products = products;
-    match.scaled = products.getResult();
-    return products.getTransposed();
-  }
-  if (llvm::isa<attn::CausalMaskOp>(op))
-    match.causal = true;
-  else if (auto mask = llvm::dyn_cast<attn::PaddingMaskOp>(op)) {
-    if (match.lengths && match.lengths != mask.getLengths())
+  bool staysMasked = true;
+  while (op && !attn::makesScores(op)) {
+    if (!attn::actsOnScores(op))
       return false;
-    match.lengths = mask.getLengths();
-  } else if (!isPointwise(op)) {
-    return false;
+    if (llvm::isa<attn::CausalMaskOp, attn::PaddingMaskOp, attn::WindowMaskOp, attn::PrefixMaskOp>(op) &&
+        staysMasked)
+      match.masks.push_back(op);
+    staysMasked &= !llvm::isa<attn::ActivationOp, attn::MulOp>(op);
+    op = attn::scoresOperand(op).getDefiningOp();
   }
-  bool fromRight = isPointwise(op) && !reachesMatmul(op->getOperand(0));
-  if (fromRight && op->getNumOperands() < 2)
-    return false;
-  return walkScores(op->getOperand(fromRight ? 1 : 0), match);
+  match.products = op;
+  auto matmul = llvm::dyn_cast_or_null<attn::MatmulOp>(op);
+  return op && (!matmul || matmul.getTransposed());
 }
 
 std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel) {
@@ -67,9 +55,11 @@ std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel) {
   auto widthOf = [](mlir::Value value) {
     return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape().back();
   };
-  if (std::max(widthOf(match.products.getLhs()), widthOf(match.context.getRhs())) > WidestHead)
+  if (std::max(widthOf(match.products->getOperand(0)), widthOf(match.context.getRhs())) > WidestHead)
     return std::nullopt;
-  if (match.products->hasOneUse())
+  match.scaled = match.products->getResult(0);
+  // Additive scores are not proportional to their queries.
+  if (match.products->hasOneUse() && llvm::isa<attn::MatmulOp>(match.products))
     if (auto scale = llvm::dyn_cast<attn::ScaleOp>(*match.products->user_begin())) {
       match.scaled = scale.getResult();
       match.factor = scale.getFactor().convertToFloat();

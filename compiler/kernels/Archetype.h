@@ -16,14 +16,14 @@ namespace attnc {
 /// A block of queries of a wider head does not fit on the stack; such attention is computed plainly.
 constexpr int64_t WidestHead = 1024;
 
-/// softmax(score(query x key^T)) x value, the only result of its region.
+/// softmax(score(query, key)) x value, the only result of its region.
 struct AttentionMatch {
-  attn::MatmulOp products, context;
+  mlir::Operation *products = nullptr; // query x key^T, or additive scores
+  attn::MatmulOp context;
   attn::SoftmaxOp softmax;
   mlir::Value scaled; // the products, or what `factor` makes of them: where the score function begins
   float factor = 1;
-  bool causal = false;
-  mlir::Value lengths; // null: keys are not limited by lengths
+  llvm::SmallVector<mlir::Operation *> masks; // that bound the keys
 };
 std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel);
 

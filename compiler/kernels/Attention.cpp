@@ -38,6 +38,11 @@ private:
   Expr end() const { return in.keyEnd(s.queryBlock * tiles.queries + (tiles.queries - 1), s.batch); }
   bool oneQuery() const { return tiles.queries == 1; }
 
+  /// The first key that some query of the block sees, no later than the last one of all, so that no loop has
+  /// a negative extent. Tiles before it are skipped; blocks before it are visited with no tile left in them,
+  /// for the maxima so far are read back.
+  Expr start() const { return max(min(in.keyStart(s.queryBlock * tiles.queries, s.batch), end() - 1), 0); }
+
   /// A key that exists, for reading: past the end the last one is repeated, its weight is zero.
   Expr readable(Expr key) const { return max(min(key, end() - 1), 0); }
   Expr firstOfTile(Expr tile) const { return s.block * tiles.keys + tile * tiles.keyTile; }
@@ -45,9 +50,17 @@ private:
   RDom overTiledKeys(const std::string &name) const {
     RDom domain(0, tiles.keyTile, 0, tiles.keys / tiles.keyTile, name);
     domain.where(firstOfTile(domain.y) < end());
+    if (in.keyStart)
+      domain.where(domain.y >=
+                   min((start() - s.block * tiles.keys) / tiles.keyTile, tiles.keys / tiles.keyTile));
     return domain;
   }
   Expr inBlock(const RDom &tiledKeys) const { return tiledKeys.y * tiles.keyTile + tiledKeys.x; }
+
+  Expr term(Expr query, Expr column, Expr key) const {
+    Expr other = in.key.at({column, key, s.head / in.keyGroup, s.batch});
+    return in.term ? in.term(query, other, column, s.head) : query * other;
+  }
 
   void buildProducts() {
     s.turned = Func("turned");
@@ -61,8 +74,7 @@ private:
       return buildProductsByLane(key, at);
     s.inner = RDom(0, in.width, "inner");
     s.products(at) = 0.f;
-    s.products(at) += s.turned(s.query, s.inner, s.queryBlock, s.head, s.batch) *
-                      in.key.at({s.inner, key, s.head, s.batch});
+    s.products(at) += term(s.turned(s.query, s.inner, s.queryBlock, s.head, s.batch), s.inner, key);
   }
 
   // One query: the width lies in the lanes, and lanes are added at the end.
@@ -73,8 +85,7 @@ private:
     partialAt[0] = s.lane;
     Expr column = s.inner * tiles.lanes + s.lane;
     s.partials(partialAt) = 0.f;
-    s.partials(partialAt) +=
-        s.turned(0, column, s.queryBlock, s.head, s.batch) * in.key.at({column, key, s.head, s.batch});
+    s.partials(partialAt) += term(s.turned(0, column, s.queryBlock, s.head, s.batch), column, key);
     s.acrossLanes = RDom(0, tiles.lanes, "acrossLanes");
     s.products(at) = 0.f;
     s.products(at) += s.partials(s.acrossLanes, s.keyInTile, s.tile, s.block, s.queryBlock, s.head, s.batch);
@@ -129,8 +140,8 @@ private:
     s.blockContext = Func("blockContext");
     s.blockContext(s.width, s.query, s.block, s.queryBlock, s.head, s.batch) = 0.f;
     s.blockContext(s.width, s.query, s.block, s.queryBlock, s.head, s.batch) +=
-        weight(mixed) *
-        in.value.at({s.width, readable(s.block * tiles.keys + inBlock(mixed)), s.head, s.batch});
+        weight(mixed) * in.value.at({s.width, readable(s.block * tiles.keys + inBlock(mixed)),
+                                     s.head / in.valueGroup, s.batch});
   }
 
   // The sum of weights rides behind the context, one vector of equal lanes, so that both are one stage and

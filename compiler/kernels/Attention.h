@@ -17,13 +17,22 @@ namespace attnc {
 /// such lengths.
 constexpr int MaxKeyBlocks = 128;
 
+/// One term of a score: what is summed over the columns of a query and a key.
+using ScoreTerm =
+    std::function<Halide::Expr(Halide::Expr query, Halide::Expr key, Halide::Expr column, Halide::Expr head)>;
+
 struct AttentionInputs {
   Tensor query;          // width x query x head x batch
-  Tensor key;            // width x key x head x batch
-  Tensor value;          // value width x key x head x batch
+  Tensor key;            // width x key x key head x batch
+  Tensor value;          // value width x key x key head x batch
+  int keyGroup = 1;      // heads of queries that share one head of keys
+  int valueGroup = 1;    // likewise of values
+  ScoreTerm term;        // empty: the product of both
   float queryFactor = 1; // applied to the query: the scale that follows the product of queries and keys
-  /// The score from the product at (key, query, head, batch): scale, masks, biases.
+  /// The score from the sum of terms at (key, query, head, batch): scale, masks, biases.
   std::function<Halide::Expr(Halide::Expr product, const Coordinates &at)> score;
+  /// Keys before this are masked for every query from `firstQuery` on. Empty: no keys are.
+  std::function<Halide::Expr(Halide::Expr firstQuery, Halide::Expr batch)> keyStart;
   /// Keys at or past this are masked for every query up to `lastQuery`.
   std::function<Halide::Expr(Halide::Expr lastQuery, Halide::Expr batch)> keyEnd;
   int width = 0; // of queries and keys

@@ -138,9 +138,14 @@ Tensor Region::build(mlir::Value value) {
   if (attn::isView(op))
     return buildView(op);
   return llvm::TypeSwitch<mlir::Operation *, Tensor>(op)
-      .Case<attn::EmbedOp, attn::TakeOp, attn::LookupOp, attn::RecallOp, attn::AddPositionsOp, attn::PickOp>(
-          [&](auto op) { return buildIndirection(op); })
-      .Case<attn::LinearOp, attn::MatmulOp, attn::MeanHeadsOp>([&](auto op) { return buildReduction(op); })
+      .Case<attn::EmbedOp, attn::TakeOp, attn::LookupOp, attn::RecallOp, attn::AddPositionsOp, attn::RotaryOp,
+            attn::PickOp>([&](auto op) { return buildIndirection(op); })
+      .Case<attn::LinearOp, attn::MatmulOp, attn::AdditiveScoresOp, attn::MeanHeadsOp>(
+          [&](auto op) { return buildReduction(op); })
+      .Case<attn::CausalMaskOp, attn::PaddingMaskOp, attn::WindowMaskOp, attn::PrefixMaskOp>(
+          [&](auto op) { return buildMask(op); })
+      .Case([&](attn::ScoreMapOp op) { return buildScoreMap(op); })
+      .Case([&](attn::L2NormOp op) { return buildL2Norm(op); })
       .Case<attn::LayerNormOp, attn::RmsNormOp>([&](auto op) { return buildNorm(op); })
       .Case([&](attn::SoftmaxOp op) { return buildSoftmax(op.getScores(), false); })
       .Case([&](attn::LogSoftmaxOp op) { return buildSoftmax(op.getLogits(), true); })

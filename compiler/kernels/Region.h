@@ -8,6 +8,7 @@
 #ifndef ATTNC_KERNELS_REGION_H
 #define ATTNC_KERNELS_REGION_H
 
+#include "compiler/kernels/Attention.h"
 #include "compiler/kernels/Linear.h"
 #include "compiler/kernels/Tensor.h"
 #include "dialect/IR/Attn.h"
@@ -19,6 +20,11 @@
 #include <string>
 
 namespace attnc {
+
+/// Keys from `first` on and before `end`; an expression that is not defined sets no limit.
+struct KeyRange {
+  Halide::Expr first, end;
+};
 
 class Region {
 public:
@@ -40,6 +46,13 @@ public:
   /// Tells Halide the extents of a result (or scratch) of this type. Elements of a tuple share them.
   void constrain(Halide::Func result, mlir::RankedTensorType type);
 
+  /// The term of additive scores, whose weight is a kernel's input.
+  ScoreTerm additiveTerm(attn::AdditiveScoresOp op);
+
+  /// Bounds of the keys that a mask shows to some query of `firstQuery .. lastQuery`.
+  KeyRange visibleKeys(mlir::Operation *mask, const Halide::Expr &firstQuery, const Halide::Expr &lastQuery,
+                       const Halide::Expr &batch);
+
   mlir::ValueRange results();
   std::vector<Halide::Argument> arguments() const;
 
@@ -53,6 +66,12 @@ private:
   Tensor buildIndirection(mlir::Operation *op);
   Tensor buildReduction(mlir::Operation *op);
   Tensor buildNorm(mlir::Operation *op);
+  Tensor buildL2Norm(attn::L2NormOp norm);
+  Tensor buildRotary(attn::RotaryOp rotary);
+  Tensor buildMask(mlir::Operation *mask);
+  Tensor buildScoreMap(attn::ScoreMapOp map);
+  Halide::Expr isVisible(mlir::Operation *mask, const Halide::Expr &key, const Halide::Expr &query,
+                         const Halide::Expr &batch);
   Tensor buildSoftmax(mlir::Value scores, bool logarithm);
   Tensor inputTensor(mlir::BlockArgument argument);
   Coordinates extentsOf(mlir::RankedTensorType type);
@@ -63,6 +82,15 @@ private:
   llvm::DenseMap<mlir::Value, Tensor> bound;
   llvm::StringMap<Halide::Expr> sizes;
 };
+
+/// Heads on the left that read one head on the right; 1 where there is no head axis.
+int headsPerGroup(mlir::Value queries, mlir::Value keys);
+
+/// Whether an operation in the body of a score map can be part of a kernel.
+bool isScalarSupported(mlir::Operation *op);
+
+/// Whether some elements may be MaskedScore.
+bool mayBeMasked(mlir::Value value);
 
 /// The activation of one value.
 Halide::Expr applyActivation(attn::ActivationKind kind, Halide::Expr x);

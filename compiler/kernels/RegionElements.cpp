@@ -89,7 +89,10 @@ Tensor Region::buildPointwise(mlir::Operation *op) {
   return llvm::TypeSwitch<mlir::Operation *, Tensor>(op)
       .Case([&](attn::ScaleOp scale) {
         float factor = scale.getFactor().convertToFloat();
-        return map([=](Expr x, const Coordinates &) { return x * factor; });
+        bool staysMasked = mayBeMasked(scale.getInput());
+        return map([=](Expr x, const Coordinates &) {
+          return staysMasked ? Halide::select(x > 0.5f * MaskedScore, x * factor, MaskedScore) : x * factor;
+        });
       })
       .Case([&](attn::AddOp add) {
         Tensor rhs = tensor(add.getRhs());
@@ -103,16 +106,6 @@ Tensor Region::buildPointwise(mlir::Operation *op) {
         attn::ActivationKind kind = activation.getKind();
         return map([=](Expr x, const Coordinates &) { return applyActivation(kind, x); });
       })
-      .Case([&](attn::CausalMaskOp) {
-        return map(
-            [=](Expr x, const Coordinates &at) { return Halide::select(at[0] <= at[1], x, MaskedScore); });
-      })
-      .Case([&](attn::PaddingMaskOp mask) {
-        Tensor lengths = tensor(mask.getLengths());
-        return map([=](Expr x, const Coordinates &at) {
-          return Halide::select(at[0] < lengths.at({at[3]}), x, MaskedScore);
-        });
-      })
       .Case([&](attn::LiveOp live) -> Tensor {
         Tensor lengths = tensor(live.getLengths());
         size_t last = in.extents.size() - 1;
@@ -120,8 +113,7 @@ Tensor Region::buildPointwise(mlir::Operation *op) {
                 [=](const Coordinates &at) { return Halide::cast<int32_t>(at[0] < lengths.at({at[1]})); }};
       })
       .Case([&](attn::WhereOp where) -> Tensor {
-        Tensor fresh = tensor(where.getFresh()),
-               kept = where.getKept() ? tensor(where.getKept()) : Tensor();
+        Tensor fresh = tensor(where.getFresh()), kept = where.getKept() ? tensor(where.getKept()) : Tensor();
         return {fresh.extents, [=](const Coordinates &at) {
                   Expr isLive = in.at(Coordinates(at.begin() + 1, at.end())) != 0;
                   return Halide::select(isLive, fresh.at(at), kept.defined() ? kept.at(at) : Expr(0.f));
@@ -137,6 +129,25 @@ Tensor Region::buildPointwise(mlir::Operation *op) {
 
 // Indices from memory are clamped: a kernel never reads outside its buffers.
 static Expr inRange(Expr index, Expr extent) { return Halide::max(Halide::min(index, extent - 1), 0); }
+
+Tensor Region::buildRotary(attn::RotaryOp rotary) {
+  Tensor in = tensor(rotary.getInput()), table = tensor(rotary.getTable());
+  Tensor starts = rotary.getStarts() ? tensor(rotary.getStarts()) : Tensor();
+  int turned = llvm::cast<mlir::RankedTensorType>(rotary.getTable().getType()).getDimSize(1),
+      half = turned / 2;
+  bool interleaved = rotary.getInterleaved();
+  return {in.extents, [=](const Coordinates &at) {
+            Expr column = Halide::min(at[0], turned - 1); // columns past the turned ones are selected below
+            Expr isFirst = interleaved ? column % 2 == 0 : column < half;
+            Expr step = Halide::select(isFirst, interleaved ? 1 : half, interleaved ? -1 : -half);
+            Expr angle = interleaved ? column / 2 : column % half;
+            Expr position = inRange(starts.defined() ? at[1] + starts.at({at[3]}) : at[1], table.extents[1]);
+            Expr sine = table.at({angle, position}), cosine = table.at({angle + half, position});
+            Expr own = in.at(at), other = in.at(replace(at, 0, inRange(column + step, turned)));
+            Expr rotated = own * cosine + Halide::select(isFirst, -other, other) * sine;
+            return Halide::select(at[0] < turned, rotated, own);
+          }};
+}
 
 Tensor Region::buildIndirection(mlir::Operation *op) {
   return llvm::TypeSwitch<mlir::Operation *, Tensor>(op)
@@ -162,6 +173,7 @@ Tensor Region::buildIndirection(mlir::Operation *op) {
                   return in.at(at) + table.at({at[0], inRange(position, table.extents[1])});
                 }};
       })
+      .Case([&](attn::RotaryOp rotary) { return buildRotary(rotary); })
       .Case([&](attn::TakeOp take) -> Tensor {
         Tensor in = tensor(take.getInput()), index = tensor(take.getIndex());
         Coordinates extents = in.extents;

@@ -20,6 +20,21 @@ static Coordinates withFirst(Expr first, const Coordinates &at) {
   return result;
 }
 
+int headsPerGroup(mlir::Value queries, mlir::Value keys) {
+  auto left = llvm::cast<mlir::RankedTensorType>(queries.getType());
+  auto right = llvm::cast<mlir::RankedTensorType>(keys.getType());
+  bool isGrouped = left.getRank() == 4 && !left.isDynamicDim(1) && !right.isDynamicDim(1);
+  return isGrouped ? int(left.getDimSize(1) / right.getDimSize(1)) : 1;
+}
+
+ScoreTerm Region::additiveTerm(attn::AdditiveScoresOp op) {
+  Tensor weight = tensor(op.getWeight());
+  return [weight](Expr query, Expr key, Expr column, Expr head) {
+    Coordinates at = weight.extents.size() == 1 ? Coordinates{column} : Coordinates{column, head};
+    return weight.at(at) * tanhFast(query + key);
+  };
+}
+
 Tensor Region::buildReduction(mlir::Operation *op) {
   return llvm::TypeSwitch<mlir::Operation *, Tensor>(op)
       .Case([&](attn::LinearOp linear) -> Tensor {
@@ -34,12 +49,26 @@ Tensor Region::buildReduction(mlir::Operation *op) {
       .Case([&](attn::MatmulOp matmul) -> Tensor {
         Tensor lhs = tensor(matmul.getLhs()), rhs = tensor(matmul.getRhs());
         bool transposed = matmul.getTransposed();
+        int group = headsPerGroup(matmul.getLhs(), matmul.getRhs());
         return {withFirst(rhs.extents[transposed ? 1 : 0], lhs.extents), [=](const Coordinates &at) {
                   RDom k(0, lhs.extents[0]);
                   Coordinates other = at;
                   other[0] = transposed ? Expr(k) : at[0];
                   other[1] = transposed ? at[0] : Expr(k);
+                  if (group > 1)
+                    other[2] = at[2] / group;
                   return Halide::sum(k, lhs.at(withFirst(k, at)) * rhs.at(other));
+                }};
+      })
+      .Case([&](attn::AdditiveScoresOp additive) -> Tensor {
+        Tensor query = tensor(additive.getQuery()), key = tensor(additive.getKey());
+        auto term = additiveTerm(additive);
+        int group = headsPerGroup(additive.getQuery(), additive.getKey());
+        return {withFirst(key.extents[1], query.extents), [=](const Coordinates &at) {
+                  RDom column(0, query.extents[0]);
+                  Expr asked = query.at(withFirst(column, at));
+                  return Halide::sum(
+                      column, term(asked, key.at({column, at[0], at[2] / group, at[3]}), column, at[2]));
                 }};
       })
       .Case([&](attn::MeanHeadsOp mean) -> Tensor {
@@ -82,6 +111,25 @@ Tensor Region::buildSoftmax(mlir::Value scores, bool logarithm) {
               return shifted - logFast(sum(row));
             Expr valid = in.at(at) > 0.5f * MaskedScore && sum(row) > 0.f;
             return Halide::select(valid, expFast(shifted) / Halide::max(sum(row), 1e-30f), 0.f);
+          }};
+}
+
+Tensor Region::buildL2Norm(attn::L2NormOp norm) {
+  Tensor in = tensor(norm.getInput());
+  float epsilon = norm.getEpsilon().convertToFloat();
+  std::vector<Halide::Var> rows;
+  for (size_t axis = 1; axis < in.extents.size(); ++axis)
+    rows.push_back(Halide::Var("row" + std::to_string(axis)));
+  Coordinates at(rows.begin(), rows.end());
+  RDom k(0, in.extents[0]);
+  at.insert(at.begin(), Expr(k));
+  Halide::Func squares("squares");
+  squares(rows) = 0.f;
+  squares(rows) += in.at(at) * in.at(at);
+  rowStages.push_back(squares);
+  return {in.extents, [=](const Coordinates &at) {
+            Coordinates row(at.begin() + 1, at.end());
+            return in.at(at) / Halide::max(Halide::sqrt(squares(row)), epsilon);
           }};
 }
 

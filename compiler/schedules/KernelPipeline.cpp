@@ -42,6 +42,8 @@ private:
   void buildMatmul(const MatmulMatch &match);
   void addLinearResult(const MatmulMatch &match, mlir::Value value, const LinearInputs &inputs);
   void addNormResult(mlir::Operation *norm, mlir::Value value);
+  AttentionInputs attentionInputs(const AttentionMatch &match);
+  void boundKeys(const AttentionMatch &match, AttentionInputs &inputs);
   void buildAttentionKernel(const AttentionMatch &match);
   llvm::Error buildVocabularyKernel(const VocabularyMatch &match);
   void buildLogProbabilities(const VocabularyMatch &match, const LinearInputs &inputs);
@@ -188,16 +190,50 @@ void PipelineBuilder::buildCellKernel(const CellMatch &match) {
 // Attention
 //===----------------------------------------------------------------------===//
 
-void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
-  attn::MatmulOp products = match.products;
-  AttentionInputs inputs;
-  inputs.query = region.tensor(products.getLhs());
-  inputs.key = region.tensor(products.getRhs());
+AttentionInputs PipelineBuilder::attentionInputs(const AttentionMatch &match) {
+  mlir::Value query = match.products->getOperand(0), key = match.products->getOperand(1);
   attn::MatmulOp context = match.context;
+  AttentionInputs inputs;
+  inputs.query = region.tensor(query);
+  inputs.key = region.tensor(key);
   inputs.value = region.tensor(context.getRhs());
+  inputs.keyGroup = headsPerGroup(query, key);
+  inputs.valueGroup = headsPerGroup(context.getLhs(), context.getRhs());
+  if (auto additive = llvm::dyn_cast<attn::AdditiveScoresOp>(match.products))
+    inputs.term = region.additiveTerm(additive);
   inputs.queryFactor = match.factor;
-  inputs.width = widthOf(products.getLhs());
+  inputs.width = widthOf(query);
   inputs.valueWidth = widthOf(context.getRhs());
+  return inputs;
+}
+
+/// The keys that some query sees: what each mask shows, and no more than there are.
+void PipelineBuilder::boundKeys(const AttentionMatch &match, AttentionInputs &inputs) {
+  Expr keys = inputs.key.extents[1];
+  inputs.keyEnd = [this, keys, &match](Expr lastQuery, Expr batch) {
+    Expr end = keys;
+    for (mlir::Operation *mask : match.masks)
+      if (Expr limit = region.visibleKeys(mask, lastQuery, lastQuery, batch).end; limit.defined())
+        end = Halide::min(end, limit);
+    return end;
+  };
+  auto hasStart = [](mlir::Operation *mask) {
+    auto window = llvm::dyn_cast<attn::WindowMaskOp>(mask);
+    return window && window.getBefore();
+  };
+  if (llvm::none_of(match.masks, hasStart))
+    return;
+  inputs.keyStart = [this, &match](Expr firstQuery, Expr batch) {
+    Expr start = 0;
+    for (mlir::Operation *mask : match.masks)
+      if (Expr limit = region.visibleKeys(mask, firstQuery, firstQuery, batch).first; limit.defined())
+        start = Halide::max(start, limit);
+    return start;
+  };
+}
+
+void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
+  AttentionInputs inputs = attentionInputs(match);
   attn::SoftmaxOp softmax = match.softmax;
   inputs.score = [&](Expr product, const Coordinates &at) {
     region.bind(match.scaled, {at, [product](const Coordinates &) { return product; }});
@@ -205,18 +241,12 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
     region.bind(match.scaled, {});
     return score;
   };
-  Expr keys = inputs.key.extents[1];
-  Tensor lengths = match.lengths ? region.tensor(match.lengths) : Tensor();
-  inputs.keyEnd = [&](Expr lastQuery, Expr batch) {
-    Expr end = keys;
-    if (lengths.defined())
-      end = Halide::min(end, lengths.at({batch}));
-    return match.causal ? Halide::min(end, lastQuery + 1) : end;
-  };
-  bool oneQuery = typeOf(products.getLhs()).getDimSize(2) == 1;
+  boundKeys(match, inputs);
+  bool oneQuery = typeOf(match.products->getOperand(0)).getDimSize(2) == 1;
   AttentionSchedule schedule = chooseAttention(cpu, inputs.width, inputs.valueWidth, oneQuery);
   AttentionStages stages = buildAttention(inputs, schedule.tiles);
   scheduleAttention(stages, schedule);
+  attn::MatmulOp context = match.context;
   addResult(stages.result, context.getResult());
 }
 
@@ -325,14 +355,6 @@ void PipelineBuilder::buildConcat(attn::ConcatOp concat) {
   addResult(result, concat.getResult());
 }
 
-static bool mayBeMasked(mlir::Value value) {
-  mlir::Operation *op = value.getDefiningOp();
-  if (!op || llvm::isa<attn::SoftmaxOp, attn::MatmulOp, attn::LinearOp>(op))
-    return false;
-  return llvm::isa<attn::CausalMaskOp, attn::PaddingMaskOp>(op) ||
-         llvm::any_of(op->getOperands(), mayBeMasked);
-}
-
 /// The element of a result as memory holds it: masked scores are minus infinity there, made as bits because
 /// the compiler may assume that no float is infinite.
 Expr PipelineBuilder::storable(mlir::Value value, const Coordinates &at) {
@@ -367,13 +389,24 @@ void PipelineBuilder::buildRows() {
 }
 
 static bool isSupported(mlir::Operation *op) {
-  return attn::isView(op) ||
-         llvm::isa<attn::EmbedOp, attn::AddPositionsOp, attn::ScaleOp, attn::AddOp, attn::MulOp,
-                   attn::LinearOp, attn::ActivationOp, attn::LayerNormOp, attn::RmsNormOp, attn::MatmulOp,
-                   attn::CausalMaskOp, attn::PaddingMaskOp, attn::SoftmaxOp, attn::MeanHeadsOp,
-                   attn::AppendOp, attn::RecallOp, attn::LiveOp, attn::WhereOp, attn::ZerosOp,
-                   attn::ConcatOp, attn::LookupOp, attn::TakeOp, attn::IncrementOp, attn::LogSoftmaxOp,
-                   attn::PickOp, attn::TopKOp>(op);
+  return attn::isView(op) || attn::makesScores(op) || attn::actsOnScores(op) ||
+         llvm::isa<attn::EmbedOp, attn::AddPositionsOp, attn::RotaryOp, attn::LinearOp, attn::LayerNormOp,
+                   attn::RmsNormOp, attn::L2NormOp, attn::SoftmaxOp, attn::MeanHeadsOp, attn::AppendOp,
+                   attn::LookupOp, attn::TakeOp, attn::IncrementOp, attn::LogSoftmaxOp, attn::PickOp,
+                   attn::TopKOp>(op);
+}
+
+/// The first operation that no kernel can be built for, or null; bodies of score maps are looked into.
+static mlir::Operation *findUnsupported(attn::KernelOp kernel) {
+  for (mlir::Operation &op : kernel.getBody().front().without_terminator()) {
+    if (!isSupported(&op))
+      return &op;
+    if (auto map = llvm::dyn_cast<attn::ScoreMapOp>(op))
+      for (mlir::Operation &scalar : map.getBody().front())
+        if (!isScalarSupported(&scalar))
+          return &scalar;
+  }
+  return nullptr;
 }
 
 static bool isAlone(mlir::Operation *op) {
@@ -381,9 +414,8 @@ static bool isAlone(mlir::Operation *op) {
 }
 
 llvm::Expected<KernelPipeline> PipelineBuilder::build() {
-  for (mlir::Operation &op : kernel.getBody().front().without_terminator())
-    if (!isSupported(&op))
-      return llvm::createStringError("no kernel can be built for '" + op.getName().getStringRef() + "' yet");
+  if (mlir::Operation *op = findUnsupported(kernel))
+    return llvm::createStringError("no kernel can be built for '" + op->getName().getStringRef() + "' yet");
   if (auto match = matchVocabulary(kernel)) {
     if (llvm::Error error = buildVocabularyKernel(*match))
       return error;

@@ -75,6 +75,19 @@ mlir::RankedTensorType positionOf(mlir::RankedTensorType sequence);
 /// expand.
 bool isView(mlir::Operation *op);
 
+/// True for operations that make scores of queries (operand 0) and keys (operand 1): matmul, additive_scores.
+bool makesScores(mlir::Operation *op);
+
+/// True for operations that may stand between what makes scores and the softmax: masks, maps and pointwise
+/// operations.
+bool actsOnScores(mlir::Operation *op);
+
+/// The operand through which `op` gets the scores it acts on. A bias may stand on either side of an add.
+mlir::Value scoresOperand(mlir::Operation *op);
+
+/// The operation that makes the scores which `scores` are computed from, or null.
+mlir::Operation *findScores(mlir::Value scores);
+
 } // namespace attn
 
 #endif // ATTNC_DIALECT_IR_ATTN_H

@@ -42,10 +42,11 @@ def Attn_SinusoidAttr : Attn_Attr<"Sinusoid", "sinusoid"> {
   let description = [{
     Row `p` of a table of even width `d` holds sin and cos of `(p + start) * w[j]`, `j` in `0 .. d/2-1`
     (Vaswani et al. 2017, section 3.5). `interleaved` places them as sin, cos, sin, cos; otherwise all sines come
-    before all cosines. `w[j] = 10000^(-2j/d)`, or with `inclusive` (Tensor2Tensor, OpenNMT)
-    `w[j] = 10000^(-j/(d/2-1))`, so that the last rate is 1/10000 itself.
+    before all cosines. `w[j] = base^(-2j/d)`, or with `inclusive` (Tensor2Tensor, OpenNMT)
+    `w[j] = base^(-j/(d/2-1))`, so that the last rate is 1/base itself. `base` is 10000 where it is not given.
   }];
-  let parameters = (ins "bool":$interleaved, "bool":$inclusive, "int64_t":$start);
+  let parameters = (ins "bool":$interleaved, "bool":$inclusive, "int64_t":$start,
+      DefaultValuedParameter<"int64_t", "10000">:$base);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -5,6 +5,9 @@
 
 #include "dialect/IR/Attn.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
 using namespace mlir;
 
 #include "dialect/IR/AttnDialect.cpp.inc"

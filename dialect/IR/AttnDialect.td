@@ -18,7 +18,7 @@ def Attn_Dialect : Dialect {
     key, width.
   }];
   let useDefaultAttributePrinterParser = 1;
-  let dependentDialects = ["::mlir::func::FuncDialect"];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let extraClassDeclaration = [{ void registerAttributes(); }];
 }
 

@@ -198,6 +198,41 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types
   return success();
 }
 
+LogicalResult AdditiveScoresOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  Axes query(op.getQuery()), key(op.getKey()), result;
+  result.element = query.element;
+  for (int axis : {0, 1, 2})
+    result.push(query, axis);
+  result.push(key, 2);
+  types.push_back(result.type());
+  return success();
+}
+
+LogicalResult ScoreMapOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(op.getScores().getType());
+  return success();
+}
+
+LogicalResult ElementOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(cast<RankedTensorType>(op.getTable().getType()).getElementType());
+  return success();
+}
+
+LogicalResult RotaryOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(op.getInput().getType());
+  return success();
+}
+
+LogicalResult WindowMaskOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(op.getScores().getType());
+  return success();
+}
+
+LogicalResult PrefixMaskOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  types.push_back(op.getScores().getType());
+  return success();
+}
+
 LogicalResult PaddingMaskOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
   types.push_back(op.getScores().getType());
   return success();

@@ -19,6 +19,26 @@ bool isView(Operation *op) {
   return isa_and_nonnull<SplitHeadsOp, MergeHeadsOp, SliceOp, SelectOp, CollapseOp, ExpandOp>(op);
 }
 
+bool makesScores(Operation *op) { return isa_and_nonnull<MatmulOp, AdditiveScoresOp>(op); }
+
+bool actsOnScores(Operation *op) {
+  return isa_and_nonnull<ScaleOp, ScoreMapOp, CausalMaskOp, PaddingMaskOp, WindowMaskOp, PrefixMaskOp,
+                         ActivationOp, AddOp, MulOp>(op);
+}
+
+Value scoresOperand(Operation *op) {
+  Operation *first = op->getOperand(0).getDefiningOp();
+  bool isSwapped = isa<AddOp, MulOp>(op) && !makesScores(first) && !actsOnScores(first);
+  return op->getOperand(isSwapped ? 1 : 0);
+}
+
+Operation *findScores(Value scores) {
+  Operation *op = scores.getDefiningOp();
+  while (op && !makesScores(op))
+    op = actsOnScores(op) ? scoresOperand(op).getDefiningOp() : nullptr;
+  return op;
+}
+
 OpFoldResult ScaleOp::fold(FoldAdaptor) {
   return getFactor().convertToFloat() == 1.0f ? OpFoldResult(getInput()) : OpFoldResult();
 }

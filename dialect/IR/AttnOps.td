@@ -306,6 +306,52 @@ def Attn_RmsNormOp : Attn_PureOp<"rms_norm", [InferTypeOpAdaptor]> {
   let hasVerifier = 1; // rms_norm_c1, rms_norm_c2
 }
 
+def Attn_L2NormOp : Attn_PureOp<"l2_norm", [SameOperandsAndResultType]> {
+  let summary = "Scales each row to length one: `x / max(sqrt(sum(x^2)), epsilon)`";
+  let description = [{
+    Rows lie along the last axis. The product of two such rows is the cosine of their angle.
+
+    Constraints:
+    * (C1) `epsilon` is positive, so that a row of zeros stays one.
+
+    Example:
+    ```mlir
+    %y = attn.l2_norm %x epsilon 1.0e-12 : tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[F32]>:$input, F32Attr:$epsilon);
+  let results = (outs RankedTensorOf<[F32]>:$result);
+  let assemblyFormat = "$input `epsilon` $epsilon attr-dict `:` type($input)";
+  let hasVerifier = 1; // l2_norm_c1
+}
+
+def Attn_RotaryOp : Attn_PureOp<"rotary", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
+  let summary = "Turns pairs of columns by an angle that grows with the position (Su et al. 2021)";
+  let description = [{
+    Position `p = starts[b] + q` (without `starts`, `q`) has the row `sin, ..., sin, cos, ..., cos` of the table,
+    one angle for each pair; a `sinusoid` that is not interleaved is such a table. A pair `(x, y)` becomes
+    `(x cos - y sin, y cos + x sin)`. The pairs of the first `r` columns, where `r` is the table's width, are
+    neighbours if `interleaved`, otherwise columns `j` and `j + r / 2`; columns past them stay. Positions past
+    the table are the caller's mistake.
+
+    Constraints:
+    * (C1) the table's width is even and at most the input's.
+    * (C2) there is one start for each batch element.
+
+    Example:
+    ```mlir
+    %y = attn.rotary %x, %table from %starts interleaved : (tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>, tensor<128x4xf32>, tensor<?xi32, #attn.axes<batch>>) -> tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
+    ```
+  }];
+  let arguments = (ins Attn_Heads:$input, Attn_Matrix:$table, Optional<Attn_RowIds>:$starts, UnitAttr:$interleaved);
+  let results = (outs Attn_Heads:$result);
+  let assemblyFormat = [{
+    $input `,` $table (`from` $starts^)? (`interleaved` $interleaved^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1; // rotary_c1, rotary_c2
+}
+
 //===----------------------------------------------------------------------===//
 // Views: another way to look at the same memory
 //===----------------------------------------------------------------------===//
@@ -440,7 +486,9 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
   let description = [{
     Constraints:
     * (C1) both sides have the same rank, at least two.
-    * (C2) the axes before the last two agree.
+    * (C2) the axes before the last two agree, but for the heads of values with four axes: those of the right
+      side divide those of the left, and head `h` reads head `h / (left / right)` (grouped and multi-query
+      attention).
     * (C3) the axis that is summed over agrees.
 
     Example:
@@ -452,6 +500,94 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
   let results = (outs Attn_Float:$result);
   let assemblyFormat = "$lhs `,` $rhs (`transposed` $transposed^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1; // matmul_c1, matmul_c2, matmul_c3
+}
+
+def Attn_AdditiveScoresOp : Attn_PureOp<"additive_scores", [InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
+  let summary = "Additive scores (Bahdanau et al. 2015): `sum_w weight[w] * tanh(query[q, w] + key[k, w])`";
+  let description = [{
+    Takes the place of the product of queries and keys. The weight is one vector for all heads, or has a row for
+    each.
+
+    Constraints:
+    * (C1) the batch axes agree, and the keys' heads divide the queries' as in `matmul`.
+    * (C2) queries, keys and weight have one width.
+    * (C3) a weight of two axes has a row for each head of the queries.
+
+    Example:
+    ```mlir
+    %s = attn.additive_scores %q, %k by %w : (tensor<?x1x?x4xf32, #attn.axes<batch, head, target, width>>, tensor<?x1x?x4xf32, #attn.axes<batch, head, source, width>>, tensor<4xf32>) -> tensor<?x1x?x?xf32, #attn.axes<batch, head, target, source>>
+    ```
+  }];
+  let arguments = (ins Attn_Heads:$query, Attn_Heads:$key, TensorRankOf<[F32], [1, 2]>:$weight);
+  let results = (outs Attn_Scores:$result);
+  let assemblyFormat = "$query `,` $key `by` $weight attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1; // additive_scores_c1, additive_scores_c2, additive_scores_c3
+}
+
+def Attn_ScoreMapOp : Attn_PureOp<"score_map", [IsolatedFromAbove, SingleBlock, AttrSizedOperandSegments,
+    InferTypeOpAdaptor, DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
+  let summary = "Computes each score from itself, its place and elements of tables";
+  let description = [{
+    The body is one function of scalars, made of `arith` and `math` operations and `attn.element`. Its arguments
+    are the score, its batch, head, query and key (`i32`; the query is `starts[b] + q`), then the tables. It
+    yields the new score; minus infinity masks it. Scores that are masked already stay masked.
+
+    Constraints:
+    * (C1) there is one start for each batch element.
+    * (C2) the body's arguments are a score, four indices and the tables; it yields a score.
+    * (C3) the body has operations on `f32`, `i32` and `i1` of `arith` and `math`, and `attn.element`.
+    * (C4) a table's axis that is indexed by the score's own index has the extent of the scores' axis.
+
+    Example:
+    ```mlir
+    %m = attn.score_map %s with (%slopes) : (tensor<?x2x?x?xf32, #attn.axes<batch, head, target, source>>, tensor<2xf32>) -> tensor<?x2x?x?xf32, #attn.axes<batch, head, target, source>> {
+    ^bb0(%score: f32, %b: i32, %h: i32, %q: i32, %k: i32, %table: tensor<2xf32>):
+      %slope = attn.element %table[%h] : tensor<2xf32>
+      %after = arith.subi %k, %q : i32
+      %distance = arith.sitofp %after : i32 to f32
+      %bias = arith.mulf %slope, %distance : f32
+      %sum = arith.addf %score, %bias : f32
+      attn.yield %sum : f32
+    }
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$scores, Optional<Attn_RowIds>:$starts, Variadic<Attn_Value>:$tables);
+  let results = (outs Attn_Scores:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $scores (`from` $starts^)? (`with` `(` $tables^ `)`)? attr-dict `:` functional-type(operands, results) $body
+  }];
+  let extraClassDeclaration = [{
+    /// The number of the body's arguments before the tables: score, batch, head, query, key.
+    static constexpr unsigned indexArguments = 5;
+  }];
+  let hasVerifier = 1;       // score_map_c1, score_map_c2
+  let hasRegionVerifier = 1; // score_map_c3, score_map_c4
+}
+
+def Attn_ElementOp : Attn_PureOp<"element", [InferTypeOpAdaptor, ParentOneOf<["ScoreMapOp"]>]> {
+  let summary = "Reads one element of a table";
+  let description = [{
+    An index outside of the table reads the nearest element.
+
+    Constraints:
+    * (C1) there is an index for each axis.
+
+    Example:
+    ```mlir
+    %m = attn.score_map %s with (%biases) : (tensor<?x2x?x?xf32, #attn.axes<batch, head, target, source>>, tensor<2xf32>) -> tensor<?x2x?x?xf32, #attn.axes<batch, head, target, source>> {
+    ^bb0(%score: f32, %b: i32, %h: i32, %q: i32, %k: i32, %table: tensor<2xf32>):
+      %bias = attn.element %table[%h] : tensor<2xf32>
+      %sum = arith.addf %score, %bias : f32
+      attn.yield %sum : f32
+    }
+    ```
+  }];
+  let arguments = (ins Attn_Value:$table, Variadic<I32>:$indices);
+  let results = (outs AnyTypeOf<[F32, I32]>:$result);
+  let assemblyFormat = "$table `[` $indices `]` attr-dict `:` type($table)";
+  let hasVerifier = 1; // element_c1
 }
 
 def Attn_CausalMaskOp : Attn_PureOp<"causal_mask", [SameOperandsAndResultType,
@@ -487,6 +623,51 @@ def Attn_PaddingMaskOp : Attn_PureOp<"padding_mask", [InferTypeOpAdaptor]> {
   let results = (outs Attn_Scores:$result);
   let assemblyFormat = "$scores `,` $lengths attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1; // padding_mask_c1
+}
+
+def Attn_WindowMaskOp : Attn_PureOp<"window_mask", [InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
+  let summary = "Sets scores of keys that are far from the query to minus infinity";
+  let description = [{
+    The query at position `p = starts[b] + q` (without `starts`, `q`) sees keys `p - before .. p + after`; a side
+    without a number is not limited.
+
+    Constraints:
+    * (C1) `before` or `after` is given; both are in 0 to 2^30.
+    * (C2) there is one start for each batch element.
+
+    Example:
+    ```mlir
+    %m = attn.window_mask %s before 127 after 0 : (tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>) -> tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$scores, Optional<Attn_RowIds>:$starts, OptionalAttr<I64Attr>:$before,
+      OptionalAttr<I64Attr>:$after);
+  let results = (outs Attn_Scores:$result);
+  let assemblyFormat = [{
+    $scores (`from` $starts^)? (`before` $before^)? (`after` $after^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1; // window_mask_c1, window_mask_c2
+}
+
+def Attn_PrefixMaskOp : Attn_PureOp<"prefix_mask", [InferTypeOpAdaptor]> {
+  let summary = "Sets scores of keys after the query to minus infinity, but for those of the prefix";
+  let description = [{
+    Query `q` sees keys `0 .. q` and keys before `lengths[batch]` (a prefix language model, Liu et al. 2018).
+
+    Constraints:
+    * (C1) there is one length for each batch element.
+
+    Example:
+    ```mlir
+    %m = attn.prefix_mask %s, %lengths : (tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>, tensor<?xi32, #attn.axes<batch>>) -> tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
+    ```
+  }];
+  let arguments = (ins Attn_Scores:$scores, Attn_RowIds:$lengths);
+  let results = (outs Attn_Scores:$result);
+  let assemblyFormat = "$scores `,` $lengths attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1; // prefix_mask_c1
 }
 
 def Attn_SoftmaxOp : Attn_PureOp<"softmax", [SameOperandsAndResultType]> {
@@ -796,8 +977,8 @@ def Attn_WhereOp : Attn_PureOp<"where", [InferTypeOpAdaptor]> {
 //===----------------------------------------------------------------------===//
 
 def Attn_YieldOp : Attn_PureOp<"yield", [Terminator, ReturnLike,
-    ParentOneOf<["FusedOp", "KernelOp", "RecurrenceOp"]>]> {
-  let summary = "Gives the results of a fused region, a kernel or a cell";
+    ParentOneOf<["FusedOp", "KernelOp", "RecurrenceOp", "ScoreMapOp"]>]> {
+  let summary = "Gives the results of a fused region, a kernel, a cell or a score map";
   let description = [{
     Example:
     ```mlir
@@ -808,7 +989,7 @@ def Attn_YieldOp : Attn_PureOp<"yield", [Terminator, ReturnLike,
     }
     ```
   }];
-  let arguments = (ins Variadic<Attn_Value>:$values);
+  let arguments = (ins Variadic<AnyTypeOf<[Attn_Value, F32]>>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 

@@ -11,31 +11,52 @@ namespace attn {
 
 QueryBehaviour AddPositionsOp::getQueryBehaviour() { return QueryBehaviour::RowByRow; }
 
-LogicalResult AddPositionsOp::buildStep(StepBuilder &step) {
-  if (getStarts())
-    return emitOpError("already starts at given positions, so no step can be derived");
-  Value stepped = AddPositionsOp::create(step.getBuilder(), getLoc(), step.lookup(getInput()),
-                                         step.lookup(getTable()), step.getPositions(), getOffset());
-  step.map(getResult(), stepped);
-  return success();
-}
+LogicalResult AddPositionsOp::buildStep(StepBuilder &step) { return step.buildFromPositions(*this); }
+
+QueryBehaviour RotaryOp::getQueryBehaviour() { return QueryBehaviour::RowByRow; }
+
+LogicalResult RotaryOp::buildStep(StepBuilder &step) { return step.buildFromPositions(*this); }
 
 /// Left rows stand for queries; the right side's rows are what each query looks at.
 QueryBehaviour MatmulOp::getQueryBehaviour() { return QueryBehaviour::Mixing; }
 
 LogicalResult MatmulOp::buildStep(StepBuilder &step) {
-  if (step.isFromSource(getRhs())) {
+  FailureOr<Value> keys = step.buildKeys(*this, getRhs(), getTransposed() ? "keys" : "values");
+  if (failed(keys))
+    return failure();
+  step.map(getResult(),
+           MatmulOp::create(step.getBuilder(), getLoc(), step.lookup(getLhs()), *keys, getTransposed()));
+  return success();
+}
+
+QueryBehaviour AdditiveScoresOp::getQueryBehaviour() { return QueryBehaviour::Mixing; }
+
+LogicalResult AdditiveScoresOp::buildStep(StepBuilder &step) {
+  FailureOr<Value> keys = step.buildKeys(*this, getKey(), "keys");
+  if (failed(keys))
+    return failure();
+  step.map(getResult(), AdditiveScoresOp::create(step.getBuilder(), getLoc(), step.lookup(getQuery()), *keys,
+                                                 step.lookup(getWeight())));
+  return success();
+}
+
+QueryBehaviour ScoreMapOp::getQueryBehaviour() { return QueryBehaviour::RowByRow; }
+
+LogicalResult ScoreMapOp::buildStep(StepBuilder &step) {
+  constexpr unsigned query = 3;
+  if (getBody().getArgument(query).use_empty()) {
     step.buildRowByRow(*getOperation());
     return success();
   }
-  Value lhs = step.lookup(getLhs()), fresh = step.lookup(getRhs());
-  if (cast<RankedTensorType>(fresh.getType()).getRank() != 4)
-    return emitOpError("has no head axis, so its right side cannot be cached in a step");
-  Value history = step.appendToCache(fresh, getTransposed() ? "keys" : "values");
-  Value stepped = MatmulOp::create(step.getBuilder(), getLoc(), lhs, history, getTransposed());
-  step.map(getResult(), stepped);
-  return success();
+  return step.buildFromPositions(*this);
 }
+
+/// A window that ends at the query hides what comes after it.
+QueryBehaviour WindowMaskOp::getQueryBehaviour() {
+  return getAfter() == 0 ? QueryBehaviour::Causal : QueryBehaviour::RowByRow;
+}
+
+LogicalResult WindowMaskOp::buildStep(StepBuilder &step) { return step.buildFromPositions(*this); }
 
 QueryBehaviour CausalMaskOp::getQueryBehaviour() { return QueryBehaviour::Causal; }
 

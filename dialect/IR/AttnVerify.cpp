@@ -48,6 +48,13 @@ LogicalResult verifyRank(Operation *op, Value value, int64_t rank, StringRef axe
                            << tensorOf(value).getRank();
 }
 
+/// One start for each batch element; no starts are right as well.
+LogicalResult verifyStarts(Operation *op, Value starts, Value input, StringRef called) {
+  if (!starts)
+    return success();
+  return verifySame(op, axisOf(starts, 0, "the number of starts"), axisOf(input, 0, called));
+}
+
 LogicalResult verifyEpsilon(Operation *op, const APFloat &epsilon) {
   if (!epsilon.isNegative() && !epsilon.isNaN())
     return success();
@@ -123,9 +130,7 @@ LogicalResult AddPositionsOp::verify() {
   if (failed(verifySame(*this, axisOf(getInput(), 2, "the input's width"),
                         axisOf(getTable(), 1, "the table's width"))))
     return failure(); // add_positions_c2
-  if (Value starts = getStarts();
-      starts && failed(verifySame(*this, axisOf(starts, 0, "the number of starts"),
-                                  axisOf(getInput(), 0, "the input's batch axis"))))
+  if (failed(verifyStarts(*this, getStarts(), getInput(), "the input's batch axis")))
     return failure(); // add_positions_c3
   int64_t rows = tensorOf(getTable()).getDimSize(0), offset = getOffset();
   if (offset < 0 || (!ShapedType::isDynamic(rows) && offset >= rows))
@@ -176,6 +181,22 @@ LogicalResult RmsNormOp::verify() {
                         axisOf(getInput(), -1, "the input's width"))))
     return failure();                        // rms_norm_c1
   return verifyEpsilon(*this, getEpsilon()); // rms_norm_c2
+}
+
+LogicalResult L2NormOp::verify() {
+  if (getEpsilon().isNegative() || getEpsilon().isZero() || getEpsilon().isNaN())
+    return emitOpError() << "'epsilon' is " << getEpsilon().convertToFloat()
+                         << ", but must be positive"; // l2_norm_c1
+  return success();
+}
+
+LogicalResult RotaryOp::verify() {
+  int64_t turned = tensorOf(getTable()).getDimSize(1), width = tensorOf(getInput()).getDimSize(3);
+  if (ShapedType::isDynamic(turned) || ShapedType::isDynamic(width) || turned % 2 != 0 || turned > width)
+    return emitOpError() << "turns " << axisOf(getTable(), 1, "").extent() << " columns of "
+                         << axisOf(getInput(), 3, "").extent()
+                         << ", but needs an even number of at most all";         // rotary_c1
+  return verifyStarts(*this, getStarts(), getInput(), "the input's batch axis"); // rotary_c2
 }
 
 //===----------------------------------------------------------------------===//
@@ -236,23 +257,131 @@ LogicalResult ExpandOp::verify() {
 // Attention
 //===----------------------------------------------------------------------===//
 
+/// Heads of queries and of keys or values: each of the latter serves a group of the former.
+static LogicalResult verifyHeads(Operation *op, Value left, Value right) {
+  Axis queries = axisOf(left, 1, "the number of heads on the left"),
+       keys = axisOf(right, 1, "the number of heads on the right");
+  if (queries.isDynamic() || keys.isDynamic())
+    return verifySame(op, queries, keys);
+  int64_t count = tensorOf(left).getDimSize(1), shared = tensorOf(right).getDimSize(1);
+  if (shared < 1 || count % shared != 0)
+    return op->emitOpError() << queries.called << " is " << count << ", which " << keys.called << " ("
+                             << shared << ") does not divide";
+  return success();
+}
+
 LogicalResult MatmulOp::verify() {
   int64_t rank = tensorOf(getLhs()).getRank(), rhsRank = tensorOf(getRhs()).getRank();
   if (rank != rhsRank || rank < 2)
     return emitOpError() << "has sides of rank " << rank << " and " << rhsRank
                          << ", but needs the same, at least two"; // matmul_c1
-  for (int64_t axis = 0; axis + 2 < rank; ++axis)
-    if (failed(verifySame(*this, axisOf(getLhs(), axis, "an axis of the left side"),
-                          axisOf(getRhs(), axis, "the same axis of the right side"))))
+  for (int64_t axis = 0; axis + 2 < rank; ++axis) {
+    bool isHead = rank == 4 && axis == 1;
+    if (failed(isHead ? verifyHeads(*this, getLhs(), getRhs())
+                      : verifySame(*this, axisOf(getLhs(), axis, "an axis of the left side"),
+                                   axisOf(getRhs(), axis, "the same axis of the right side"))))
       return failure(); // matmul_c2
+  }
   return verifySame(
       *this, axisOf(getLhs(), -1, "the left side's last axis"),
       axisOf(getRhs(), getTransposed() ? -1 : -2, "the right side's axis to sum over")); // matmul_c3
 }
 
+LogicalResult AdditiveScoresOp::verify() {
+  if (failed(verifySame(*this, axisOf(getQuery(), 0, "the queries' batch axis"),
+                        axisOf(getKey(), 0, "the keys'"))) ||
+      failed(verifyHeads(*this, getQuery(), getKey())))
+    return failure(); // additive_scores_c1
+  Axis width = axisOf(getQuery(), 3, "the queries' width");
+  if (failed(verifySame(*this, axisOf(getKey(), 3, "the keys' width"), width)) ||
+      failed(verifySame(*this, axisOf(getWeight(), -1, "the weight's width"), width)))
+    return failure(); // additive_scores_c2
+  if (tensorOf(getWeight()).getRank() == 1)
+    return success();
+  return verifySame(*this, axisOf(getWeight(), 0, "the weight's number of rows"),
+                    axisOf(getQuery(), 1, "the number of heads")); // additive_scores_c3
+}
+
+/// score_map_c2
+static LogicalResult verifyMapTypes(ScoreMapOp op) {
+  Builder builder(op.getContext());
+  SmallVector<Type> arguments{builder.getF32Type()};
+  arguments.append(ScoreMapOp::indexArguments - 1, builder.getI32Type());
+  llvm::append_range(arguments, op.getTables().getTypes());
+  if (op.getBody().getArgumentTypes() != ArrayRef<Type>(arguments))
+    return op.emitOpError("needs a body with a score, batch, head, query, key and the tables as arguments");
+  auto yield = op.getBody().front().empty() ? YieldOp() : dyn_cast<YieldOp>(op.getBody().front().back());
+  if (!yield || yield.getValues().size() != 1 || !yield.getValues()[0].getType().isF32())
+    return op.emitOpError("needs a body that yields one score");
+  return success();
+}
+
+/// score_map_c4
+static LogicalResult verifyOwnIndices(ScoreMapOp op, ElementOp element) {
+  auto table = dyn_cast<BlockArgument>(element.getTable());
+  if (!table || table.getArgNumber() < ScoreMapOp::indexArguments)
+    return success();
+  for (auto [axis, index] : llvm::enumerate(element.getIndices())) {
+    auto own = dyn_cast<BlockArgument>(index);
+    int number = own ? int(own.getArgNumber()) - 1 : -1; // batch, head, query, key
+    bool isShifted = number == 2 && op.getStarts();
+    if (number < 0 || number > 3 || isShifted)
+      continue;
+    Axis ofTable{tensorOf(element.getTable()), unsigned(axis), "an axis of a table"};
+    Axis ofScores = axisOf(op.getScores(), number, "the scores' axis that indexes it");
+    bool isKnown = !ofTable.isDynamic() && !ofScores.isDynamic();
+    if (isKnown && failed(verifySame(element, ofTable, ofScores)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult ScoreMapOp::verify() {
+  if (failed(verifyStarts(*this, getStarts(), getScores(), "the scores' batch axis"))) // score_map_c1
+    return failure();
+  return verifyMapTypes(*this); // score_map_c2
+}
+
+// After the operations inside have been verified: an element has an index for each axis.
+LogicalResult ScoreMapOp::verifyRegions() {
+  auto isScalar = [](Type type) { return type.isF32() || type.isInteger(32) || type.isInteger(1); };
+  for (Operation &inner : getBody().front().without_terminator()) {
+    StringRef dialect = inner.getName().getDialectNamespace();
+    auto element = dyn_cast<ElementOp>(inner);
+    bool isPlain = (dialect == "arith" || dialect == "math") && inner.getNumRegions() == 0 &&
+                   llvm::all_of(inner.getOperandTypes(), isScalar) &&
+                   llvm::all_of(inner.getResultTypes(), isScalar);
+    if (!element && !isPlain)
+      return inner.emitOpError("is no scalar operation of a score map"); // score_map_c3
+    if (element && failed(verifyOwnIndices(*this, element)))
+      return failure(); // score_map_c4
+  }
+  return success();
+}
+
+LogicalResult ElementOp::verify() {
+  if (int64_t(getIndices().size()) != tensorOf(getTable()).getRank())
+    return emitOpError() << "has " << getIndices().size() << " indices for "
+                         << getTable().getType(); // element_c1
+  return success();
+}
+
 LogicalResult PaddingMaskOp::verify() {
   return verifySame(*this, axisOf(getLengths(), 0, "the number of lengths"),
                     axisOf(getScores(), 0, "the scores' batch axis")); // padding_mask_c1
+}
+
+LogicalResult WindowMaskOp::verify() {
+  constexpr int64_t most = int64_t(1) << 30;
+  int64_t before = getBefore().value_or(0), after = getAfter().value_or(0);
+  if ((!getBefore() && !getAfter()) || std::min(before, after) < 0 || std::max(before, after) > most)
+    return emitOpError() << "needs 'before' or 'after', both in 0 to " << most;   // window_mask_c1
+  return verifyStarts(*this, getStarts(), getScores(), "the scores' batch axis"); // window_mask_c2
+}
+
+LogicalResult PrefixMaskOp::verify() {
+  return verifySame(*this, axisOf(getLengths(), 0, "the number of lengths"),
+                    axisOf(getScores(), 0, "the scores' batch axis")); // prefix_mask_c1
 }
 
 LogicalResult SoftmaxOp::verify() {

@@ -10,6 +10,9 @@ using namespace mlir;
 namespace attn {
 
 void inferResultTypes(Operation *op) {
+  if (auto map = dyn_cast<ScoreMapOp>(op))
+    for (auto [number, table] : llvm::enumerate(map.getTables()))
+      map.getBody().getArgument(ScoreMapOp::indexArguments + number).setType(table.getType());
   auto inference = dyn_cast<InferTypeOpInterface>(op);
   if (!inference)
     return;
@@ -93,10 +96,19 @@ void StepBuilder::keep(Value fresh, StateOp cache) {
   append(SplitHeadsOp::create(builder, fresh.getLoc(), fresh, 1), cache);
 }
 
-void StepBuilder::buildRowByRow(Operation &op) {
+FailureOr<Value> StepBuilder::buildKeys(Operation *op, Value keys, StringRef name) {
+  Value fresh = lookup(keys);
+  if (isFromSource(keys))
+    return fresh;
+  if (cast<RankedTensorType>(fresh.getType()).getRank() != 4)
+    return op->emitOpError("has no head axis, so its right side cannot be cached in a step");
+  return appendToCache(fresh, name);
+}
+
+Operation *StepBuilder::buildRowByRow(Operation &op) {
   for (Value operand : op.getOperands())
     lookup(operand);
-  cloneInferred(builder, op, mapping);
+  return cloneInferred(builder, op, mapping);
 }
 
 } // namespace attn

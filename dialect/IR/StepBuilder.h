@@ -12,7 +12,7 @@
 
 namespace attn {
 
-/// Gives `op` the result types that follow from its operands.
+/// Gives `op` the result types that follow from its operands, and a score map's body its tables' types.
 void inferResultTypes(mlir::Operation *op);
 
 /// Clones `op` with mapped operands and infers its result types anew.
@@ -68,7 +68,18 @@ public:
   void keep(mlir::Value fresh, StateOp cache);
 
   /// Builds `op` as one that acts row by row.
-  void buildRowByRow(mlir::Operation &op);
+  mlir::Operation *buildRowByRow(mlir::Operation &op);
+
+  /// Builds `op`, which counts queries from `starts` on, so that it counts from the rows' positions.
+  template <typename Op> mlir::LogicalResult buildFromPositions(Op op) {
+    if (op.getStarts())
+      return op.emitOpError("already starts at given positions, so no step can be derived");
+    mlir::cast<Op>(buildRowByRow(*op.getOperation())).getStartsMutable().assign(inputs.positions);
+    return mlir::success();
+  }
+
+  /// The key side of scores or context in the step: from a source's state, or through a cache of its own.
+  mlir::FailureOr<mlir::Value> buildKeys(mlir::Operation *op, mlir::Value keys, llvm::StringRef name);
 
 private:
   StateOp findOrCreateCache(mlir::RankedTensorType type, mlir::Location loc, llvm::StringRef name);

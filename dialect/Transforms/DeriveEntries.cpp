@@ -52,7 +52,7 @@ Operation *findMixing(Value scores) {
       return op;
     if (behaviour != QueryBehaviour::RowByRow || op->getNumOperands() == 0)
       return nullptr;
-    scores = op->getOperand(0);
+    scores = scoresOperand(op);
   }
   return nullptr;
 }
@@ -226,12 +226,8 @@ void EntryBuilder::buildScore() {
 SoftmaxOp EntryBuilder::findLastCrossAttention() {
   SoftmaxOp last;
   decode.walk([&](SoftmaxOp softmax) {
-    Value scores = softmax.getScores();
-    while (scores.getDefiningOp() && !scores.getDefiningOp<MatmulOp>() &&
-           scores.getDefiningOp()->getNumOperands() > 0)
-      scores = scores.getDefiningOp()->getOperand(0);
-    auto matmul = scores.getDefiningOp<MatmulOp>();
-    if (matmul && values.isFromSource(matmul.getRhs()))
+    Operation *scores = findScores(softmax.getScores());
+    if (scores && values.isFromSource(scores->getOperand(1)))
       last = softmax;
   });
   return last;

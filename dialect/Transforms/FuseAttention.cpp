@@ -15,19 +15,14 @@ namespace attn {
 
 namespace {
 
-bool actsOnScores(Operation *op) {
-  return isa_and_nonnull<ScaleOp, CausalMaskOp, PaddingMaskOp, ActivationOp, AddOp, MulOp>(op);
-}
-
-/// Takes the operations from the softmax's scores up to the matmul. Gives the reason where there is no such
-/// chain.
-FailureOr<MatmulOp> collectScores(SoftmaxOp softmax, Group &group, StringRef &reason) {
+/// Takes the operations from the softmax's scores up to what makes them. Gives the reason where there is no
+/// such chain.
+LogicalResult collectScores(SoftmaxOp softmax, Group &group, StringRef &reason) {
   Value scores = softmax.getScores();
   while (true) {
     Operation *op = scores.getDefiningOp();
-    auto matmul = dyn_cast_or_null<MatmulOp>(op);
-    if (!matmul && !actsOnScores(op)) {
-      reason = "the scores do not come from a matmul";
+    if (!makesScores(op) && !actsOnScores(op)) {
+      reason = "the scores do not come from queries and keys";
       return failure();
     }
     if (!scores.hasOneUse()) {
@@ -35,12 +30,9 @@ FailureOr<MatmulOp> collectScores(SoftmaxOp softmax, Group &group, StringRef &re
       return failure();
     }
     group.members.push_back(op);
-    if (matmul)
-      return matmul;
-    // A bias may stand on either side of an add: the scores come from the side that something computes.
-    bool isSwapped = isa<AddOp, MulOp>(op) && !op->getOperand(0).getDefiningOp<MatmulOp>() &&
-                     !actsOnScores(op->getOperand(0).getDefiningOp());
-    scores = op->getOperand(isSwapped ? 1 : 0);
+    if (makesScores(op))
+      return success();
+    scores = scoresOperand(op);
   }
 }
 
@@ -65,7 +57,7 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
   void fuseChain(SoftmaxOp softmax) {
     Group group;
     StringRef reason;
-    FailureOr<MatmulOp> scores = collectScores(softmax, group, reason);
+    LogicalResult scores = collectScores(softmax, group, reason);
     Operation *reader = onlyReader(softmax.getWeights());
     if (succeeded(scores) && !reader)
       reason = softmax.getWeights().use_empty() ? "the weights have no reader"

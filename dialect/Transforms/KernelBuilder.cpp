@@ -15,21 +15,21 @@ static RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(va
 
 static bool isParameter(OpOperand &operand) {
   return isa<LinearOp, LayerNormOp, RmsNormOp, EmbedOp>(operand.getOwner()) ? operand.getOperandNumber() > 0
-         : isa<AddPositionsOp>(operand.getOwner())                          ? operand.getOperandNumber() == 1
+         : isa<AddPositionsOp, RotaryOp>(operand.getOwner())                ? operand.getOperandNumber() == 1
                                                                             : false;
 }
 
 static bool actsOnRows(Operation &op) {
-  return isa<LinearOp, ActivationOp, AddOp, MulOp, ScaleOp, LayerNormOp, RmsNormOp, LogSoftmaxOp, PickOp,
-             TopKOp, SliceOp, WhereOp, ConcatOp>(op);
+  return isa<LinearOp, ActivationOp, AddOp, MulOp, ScaleOp, LayerNormOp, RmsNormOp, L2NormOp, LogSoftmaxOp,
+             PickOp, TopKOp, SliceOp, WhereOp, ConcatOp>(op);
 }
 
 KernelBuilder::KernelBuilder(FusedOp fused) : fused(fused), values(fused.getInputs()) {
   Block &body = fused.getBody().front();
   isRowByRow = llvm::all_of(body.without_terminator(), actsOnRows);
-  bool hasMatmul = !body.getOps<MatmulOp>().empty(), hasSoftmax = !body.getOps<SoftmaxOp>().empty();
-  isAttention = hasMatmul && hasSoftmax;
-  isEmbedding = !body.getOps<EmbedOp>().empty();
+  bool hasScores = llvm::any_of(body, [](Operation &op) { return makesScores(&op); });
+  isAttention = hasScores && !body.getOps<SoftmaxOp>().empty();
+  countsPositions = !body.getOps<EmbedOp>().empty() || !body.getOps<RotaryOp>().empty();
   checkRows();
   for (Operation &op : body)
     for (OpOperand &operand : op.getOpOperands())
@@ -58,16 +58,19 @@ Role KernelBuilder::findRole(OpOperand &operand) const {
     return Role::Parameter;
   if (isRowByRow)
     return tensorOf(operand.get()).getElementType().isInteger() ? Role::RowIds : Role::Rows;
-  if (isEmbedding)
+  if (countsPositions)
     return Role::Positions;
   return isAttention ? findAttentionRole(operand) : Role::Unchanged;
 }
 
 Role KernelBuilder::findAttentionRole(OpOperand &operand) const {
   Operation *op = operand.getOwner();
+  if (auto map = dyn_cast<ScoreMapOp>(op);
+      map && operand.getOperandNumber() >= map.getTables().getBeginOperandIndex())
+    return Role::Table;
   if (tensorOf(operand.get()).getRank() != 4)
     return Role::Unchanged;
-  if (isa<MatmulOp>(op))
+  if (makesScores(op))
     return operand.getOperandNumber() == 0 ? Role::Queries : Role::Keys;
   if (isa<AddOp, MulOp>(op))
     return Role::Scores;
@@ -102,6 +105,8 @@ RankedTensorType KernelBuilder::typeOf(const KernelInput &input) const {
   case Role::Parameter:
   case Role::Unchanged:
     return type;
+  case Role::Table:
+    return RankedTensorType::get(type.getShape(), type.getElementType());
   case Role::Rows:
     return withNames(type, {"row", "width"}, {true, false});
   case Role::RowIds:
@@ -113,6 +118,8 @@ RankedTensorType KernelBuilder::typeOf(const KernelInput &input) const {
   case Role::Scores:
     return withNames(type, {"batch", "head", "query", "key"}, {true, false, true, true});
   case Role::Positions: {
+    if (type.getRank() == 4)
+      return withNames(type, {"batch", "head", "query", "width"}, {true, false, true, false});
     StringRef names[] = {"batch", "query", "width"};
     bool isAnyExtent[] = {true, true, false};
     return withNames(type, ArrayRef(names).take_front(type.getRank()),

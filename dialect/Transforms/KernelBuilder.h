@@ -18,7 +18,8 @@ enum class Role {
   Queries,   // batch, head, query, width
   Keys,      // batch, head, key, width
   Scores,    // batch, head, query, key
-  Positions, // batch, query, ...
+  Table,     // of a score map: its axes have extents of their own
+  Positions, // batch, query, ... or batch, head, query, width
   Unchanged,
 };
 
@@ -53,7 +54,7 @@ private:
 
   FusedOp fused;
   mlir::OperandRange values; // what the region is given
-  bool isRowByRow = false, isAttention = false, isEmbedding = false;
+  bool isRowByRow = false, isAttention = false, countsPositions = false;
   llvm::SmallVector<KernelInput> inputs;
 };
 

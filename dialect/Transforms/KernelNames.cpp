@@ -31,16 +31,16 @@ static std::string suffixOf(Operation &op) {
 }
 
 static std::string describeAttention(Block &body) {
-  auto matmuls = llvm::to_vector(body.getOps<MatmulOp>());
-  std::string name = matmuls.size() > 1 ? "attention" : "attention_weights";
+  auto makers = llvm::make_filter_range(body, [](Operation &op) { return makesScores(&op); });
+  std::string name = llvm::range_size(makers) > 1 ? "attention" : "attention_weights";
   if (!body.getOps<LookupOp>().empty())
     name += "_step";
   else if (!body.getOps<TakeOp>().empty())
     name += "_shared";
-  name += "_" + headsOf(matmuls.front().getLhs());
+  name += "_" + headsOf((*makers.begin()).getOperand(0));
   for (Operation &op : body.without_terminator())
     if (!isa<MatmulOp, SoftmaxOp, ScaleOp, TakeOp, LookupOp>(op))
-      name += "_" + StringRef(suffixOf(op)).split("_mask").first.str();
+      name += "_" + StringRef(suffixOf(op)).split("_mask").first.split("_scores").first.str();
   return name;
 }
 
@@ -73,7 +73,7 @@ std::string describeKernel(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   if (isa<YieldOp>(body.front()))
     return "copy";
-  if (!body.getOps<SoftmaxOp>().empty() && !body.getOps<MatmulOp>().empty())
+  if (!body.getOps<SoftmaxOp>().empty() && llvm::any_of(body, [](Operation &op) { return makesScores(&op); }))
     return describeAttention(body);
   if (!body.getOps<LinearOp>().empty() && !body.getOps<SliceOp>().empty())
     return describeCell(body);

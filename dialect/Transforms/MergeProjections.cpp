@@ -47,13 +47,10 @@ StringAttr findState(Value value) {
 llvm::MapVector<StringAttr, StringAttr> findPairs(ModuleOp module) {
   llvm::MapVector<StringAttr, StringAttr> pairs;
   module.walk([&](MatmulOp context) {
-    Value scores = context.getLhs();
-    while (scores.getDefiningOp() && !scores.getDefiningOp<MatmulOp>() &&
-           scores.getDefiningOp()->getNumOperands() > 0)
-      scores = scores.getDefiningOp()->getOperand(0);
-    auto keys = scores.getDefiningOp<MatmulOp>();
+    auto softmax = context.getLhs().getDefiningOp<SoftmaxOp>();
+    Operation *scores = softmax ? findScores(softmax.getScores()) : nullptr;
     StringAttr values = findState(context.getRhs()),
-               keysState = keys ? findState(keys.getRhs()) : StringAttr();
+               keysState = scores ? findState(scores->getOperand(1)) : StringAttr();
     if (values && keysState && values != keysState)
       pairs.insert({keysState, values});
   });

@@ -31,14 +31,26 @@ int64_t fileBytes(RankedTensorType type) {
   return llvm::alignTo(elements * elementBytes, 64);
 }
 
+void collectSizes(SizeAttr size, std::set<std::string> &sizes) {
+  for (const SizeTerm &term : size.getTerms())
+    for (Attribute name : term.names)
+      sizes.insert(cast<StringAttr>(name).str());
+}
+
 /// Names of sizes in a type: `batch * source` names two.
 void collectSizes(Type type, std::set<std::string> &sizes) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   for (unsigned axis = 0; tensor && axis < tensor.getRank(); ++axis)
     if (SizeAttr extent = extentOf(tensor, axis))
-      for (const SizeTerm &term : extent.getTerms())
-        for (Attribute name : term.names)
-          sizes.insert(cast<StringAttr>(name).str());
+      collectSizes(extent, sizes);
+}
+
+/// Names of sizes in the strides of arguments or results, where they have any.
+void collectStrides(ArrayAttr attributes, std::set<std::string> &sizes) {
+  for (Attribute attribute : attributes ? attributes.getValue() : ArrayRef<Attribute>())
+    if (auto strides = cast<DictionaryAttr>(attribute).getAs<ArrayAttr>("attn.strides"))
+      for (auto stride : strides.getAsRange<SizeAttr>())
+        collectSizes(stride, sizes);
 }
 
 struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
@@ -88,6 +100,8 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
       collectSizes(state.getType(), sizes);
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       llvm::for_each(func.getArgumentTypes(), [&](Type type) { collectSizes(type, sizes); });
+      collectStrides(func.getArgAttrsAttr(), sizes);
+      collectStrides(func.getResAttrsAttr(), sizes);
       func.walk([&](Operation *op) {
         llvm::for_each(op->getResultTypes(), [&](Type type) { collectSizes(type, sizes); });
       });

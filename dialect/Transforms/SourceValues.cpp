@@ -51,9 +51,10 @@ std::string SourceValues::nameOf(Value root) {
   StringRef stem = "source";
   for (auto [known, view] : roots)
     for (OpOperand &use : view.getUses())
-      if (auto matmul = dyn_cast<MatmulOp>(use.getOwner());
-          matmul && known == root && use.getOperandNumber() == 1)
-        stem = matmul.getTransposed() ? "cross_keys" : "cross_values";
+      if (makesScores(use.getOwner()) && known == root && use.getOperandNumber() == 1) {
+        auto matmul = dyn_cast<MatmulOp>(use.getOwner());
+        stem = !matmul || matmul.getTransposed() ? "cross_keys" : "cross_values";
+      }
   return (stem + "_" + Twine(nameCount[stem]++)).str();
 }
 

@@ -22,6 +22,10 @@ struct KernelCase {
 
 std::vector<KernelCase> matmulCases();
 std::vector<KernelCase> attentionCases();
+/// Attention with other scores, masks and heads.
+std::vector<KernelCase> scoreCases();
+/// Work on the rows of heads.
+std::vector<KernelCase> headCases();
 std::vector<KernelCase> vocabularyCases();
 std::vector<KernelCase> rowCases();
 std::vector<KernelCase> cellCases();

@@ -74,6 +74,8 @@ void checkCases(const std::vector<KernelCase> &cases, const Variant &variant) {
 
 TEST_P(KernelTest, MatmulEqualsReference) { checkCases(matmulCases(), GetParam()); }
 TEST_P(KernelTest, AttentionEqualsReference) { checkCases(attentionCases(), GetParam()); }
+TEST_P(KernelTest, ScoresEqualReference) { checkCases(scoreCases(), GetParam()); }
+TEST_P(KernelTest, HeadsEqualReference) { checkCases(headCases(), GetParam()); }
 TEST_P(KernelTest, VocabularyEqualsReference) { checkCases(vocabularyCases(), GetParam()); }
 TEST_P(KernelTest, CellsEqualReference) { checkCases(cellCases(), GetParam()); }
 TEST_P(KernelTest, RowsEqualReference) { checkCases(rowCases(), GetParam()); }
@@ -129,10 +131,11 @@ TEST_P(KernelTest, RowsDoNotDependOnTheirCompany) {
 }
 
 TEST_P(KernelTest, AttentionRowsDoNotDependOnTheirCompany) {
-  for (const KernelCase &kernelCase : attentionCases()) {
-    bool perRow = kernelCase.sizes.back().count("row");
-    checkCompany(kernelCase, GetParam(), kernelCase.sizes.back(), perRow ? "row" : "batch");
-  }
+  for (const auto &cases : {attentionCases(), scoreCases()})
+    for (const KernelCase &kernelCase : cases) {
+      bool perRow = kernelCase.sizes.back().count("row");
+      checkCompany(kernelCase, GetParam(), kernelCase.sizes.back(), perRow ? "row" : "batch");
+    }
 }
 
 /// Attention with padding: a sentence alone, without its padding, gives the bits it has in a padded batch.
@@ -161,7 +164,8 @@ TEST_P(KernelTest, AttentionDoesNotDependOnPadding) {
 }
 
 TEST_P(KernelTest, ResultsDoNotDependOnThreads) {
-  for (const auto &cases : {matmulCases(), attentionCases(), vocabularyCases(), rowCases(), cellCases()}) {
+  for (const auto &cases : {matmulCases(), attentionCases(), scoreCases(), headCases(), vocabularyCases(),
+                            rowCases(), cellCases()}) {
     const KernelCase &kernelCase = cases.front();
     TestKernel kernel(kernelCase.text);
     ASSERT_TRUE(kernel.load(GetParam()));
@@ -184,7 +188,8 @@ bool isOfSanitizer(llvm::StringRef symbol) {
 TEST_P(KernelTest, ObjectsNeedOnlyThePool) {
   if (GetParam().asserts)
     GTEST_SKIP() << "checked kernels call halide_error_...";
-  for (const auto &cases : {matmulCases(), attentionCases(), vocabularyCases(), rowCases(), cellCases()})
+  for (const auto &cases : {matmulCases(), attentionCases(), scoreCases(), headCases(), vocabularyCases(),
+                            rowCases(), cellCases()})
     for (const KernelCase &kernelCase : cases) {
       TestKernel kernel(kernelCase.text);
       ASSERT_TRUE(kernel.load(GetParam()));

@@ -5,6 +5,8 @@
 
 #include "tests/reference/Interpret.h"
 
+#include "tests/reference/InterpretScalars.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
@@ -24,6 +26,7 @@ private:
   const Array *optional(mlir::Value value) const { return value ? &get(value) : nullptr; }
   Array runRows(mlir::Operation *op);
   Array runAttention(mlir::Operation *op);
+  Array runScoreMap(attn::ScoreMapOp op);
   Array runView(mlir::Operation *op);
 
   llvm::DenseMap<mlir::Value, Array> values;
@@ -86,6 +89,10 @@ Array Interpreter::runRows(mlir::Operation *op) {
       .Case([&](attn::LiveOp op) { return live(get(op.getSequence()), get(op.getLengths())); })
       .Case(
           [&](attn::ZerosOp op) { return zeros({get(op.getBatch()).extent(0), 1, int64_t(op.getWidth())}); })
+      .Case([&](attn::L2NormOp op) { return l2Norm(get(op.getInput()), op.getEpsilon().convertToFloat()); })
+      .Case([&](attn::RotaryOp op) {
+        return rotary(get(op.getInput()), get(op.getTable()), optional(op.getStarts()), op.getInterleaved());
+      })
       .Case([&](attn::IncrementOp op) { return map(get(op.getInput()), [](double x) { return x + 1; }); })
       .Case([&](attn::LogSoftmaxOp op) { return logSoftmax(get(op.getLogits())); })
       .Case([&](attn::PickOp op) { return pick(get(op.getInput()), get(op.getIds())); })
@@ -95,6 +102,15 @@ Array Interpreter::runRows(mlir::Operation *op) {
 Array Interpreter::runAttention(mlir::Operation *op) {
   return llvm::TypeSwitch<mlir::Operation *, Array>(op)
       .Case([&](attn::MatmulOp op) { return matmul(get(op.getLhs()), get(op.getRhs()), op.getTransposed()); })
+      .Case([&](attn::AdditiveScoresOp op) {
+        return additiveScores(get(op.getQuery()), get(op.getKey()), get(op.getWeight()));
+      })
+      .Case([&](attn::ScoreMapOp op) { return runScoreMap(op); })
+      .Case([&](attn::WindowMaskOp op) {
+        return windowMask(get(op.getScores()), optional(op.getStarts()), op.getBefore().value_or(-1),
+                          op.getAfter().value_or(-1));
+      })
+      .Case([&](attn::PrefixMaskOp op) { return prefixMask(get(op.getScores()), get(op.getLengths())); })
       .Case([&](attn::CausalMaskOp op) { return causalMask(get(op.getScores())); })
       .Case([&](attn::PaddingMaskOp op) { return paddingMask(get(op.getScores()), get(op.getLengths())); })
       .Case([&](attn::SoftmaxOp op) { return softmax(get(op.getScores())); })
@@ -109,6 +125,16 @@ Array Interpreter::runAttention(mlir::Operation *op) {
       .Case([&](attn::LookupOp op) { return lookup(get(op.getCache()), get(op.getAncestors())); })
       .Case([&](attn::TakeOp op) { return take(get(op.getInput()), get(op.getIndex())); })
       .Default([&](mlir::Operation *op) { return runView(op); });
+}
+
+Array Interpreter::runScoreMap(attn::ScoreMapOp op) {
+  std::vector<const Array *> tables;
+  for (mlir::Value table : op.getTables())
+    tables.push_back(&get(table));
+  return mapScores(get(op.getScores()), optional(op.getStarts()),
+                   [&](double score, const std::array<int64_t, 4> &at) {
+                     return evaluateScore(op.getBody().front(), score, at, tables);
+                   });
 }
 
 Array Interpreter::runView(mlir::Operation *op) {

@@ -155,6 +155,35 @@ Array rmsNorm(const Array &x, const Array &weight, double epsilon) {
   return result;
 }
 
+Array l2Norm(const Array &x, double epsilon) {
+  Array result = x;
+  int64_t width = x.extent(-1);
+  forRows(x, [&](int64_t, int64_t first) {
+    double square = 0;
+    for (int64_t w = 0; w < width; ++w)
+      square += x.values[first + w] * x.values[first + w];
+    for (int64_t w = 0; w < width; ++w)
+      result.values[first + w] = x.values[first + w] / std::max(std::sqrt(square), epsilon);
+  });
+  return result;
+}
+
+Array rotary(const Array &x, const Array &table, const Array *starts, bool interleaved) {
+  Array result = x;
+  int64_t half = table.extent(1) / 2, rowsOfBatch = x.extent(1) * x.extent(2);
+  forRows(x, [&](int64_t row, int64_t first) {
+    int64_t position = row % x.extent(2) + (starts ? int64_t(starts->values[row / rowsOfBatch]) : 0);
+    for (int64_t j = 0; j < half; ++j) {
+      int64_t a = first + (interleaved ? 2 * j : j), b = first + (interleaved ? 2 * j + 1 : half + j);
+      double sine = table.values[table.at({position, j})],
+             cosine = table.values[table.at({position, half + j})];
+      result.values[a] = x.values[a] * cosine - x.values[b] * sine;
+      result.values[b] = x.values[b] * cosine + x.values[a] * sine;
+    }
+  });
+  return result;
+}
+
 double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 
 double geluTanh(double x) {
@@ -215,6 +244,8 @@ Array reshape(const Array &x, std::vector<int64_t> shape) { return {std::move(sh
 
 Array matmul(const Array &lhs, const Array &rhs, bool transposed) {
   int64_t inner = lhs.extent(-1), rows = lhs.extent(-2), columns = rhs.extent(transposed ? -2 : -1);
+  // Matrices on the left for each on the right: heads of a group follow each other.
+  int64_t group = (lhs.size() / (rows * inner)) / std::max<int64_t>(1, rhs.size() / (inner * columns));
   std::vector<int64_t> shape = lhs.shape;
   shape.back() = columns;
   Array result = zeros(shape);
@@ -224,7 +255,35 @@ Array matmul(const Array &lhs, const Array &rhs, bool transposed) {
         for (int64_t k = 0; k < inner; ++k)
           result.values[(m * rows + r) * columns + c] +=
               lhs.values[(m * rows + r) * inner + k] *
-              rhs.values[m * inner * columns + (transposed ? c * inner + k : k * columns + c)];
+              rhs.values[m / group * inner * columns + (transposed ? c * inner + k : k * columns + c)];
+  return result;
+}
+
+Array additiveScores(const Array &query, const Array &key, const Array &weight) {
+  int64_t group = query.extent(1) / key.extent(1), width = query.extent(3);
+  Array result = zeros({query.extent(0), query.extent(1), query.extent(2), key.extent(2)});
+  for (int64_t b = 0; b < query.extent(0); ++b)
+    for (int64_t h = 0; h < query.extent(1); ++h)
+      for (int64_t q = 0; q < query.extent(2); ++q)
+        for (int64_t k = 0; k < key.extent(2); ++k)
+          for (int64_t w = 0; w < width; ++w) {
+            double sum = query.values[query.at({b, h, q, w})] + key.values[key.at({b, h / group, k, w})];
+            double scale = weight.values[weight.shape.size() == 1 ? w : h * width + w];
+            result.values[result.at({b, h, q, k})] += scale * std::tanh(sum);
+          }
+  return result;
+}
+
+Array mapScores(const Array &scores, const Array *starts, const ScoreFunction &apply) {
+  Array result = scores;
+  for (int64_t b = 0; b < scores.extent(0); ++b)
+    for (int64_t h = 0; h < scores.extent(1); ++h)
+      for (int64_t q = 0; q < scores.extent(2); ++q)
+        for (int64_t k = 0; k < scores.extent(3); ++k) {
+          double &score = result.values[result.at({b, h, q, k})];
+          if (score != -Infinity)
+            score = apply(score, {b, h, q + (starts ? int64_t(starts->values[b]) : 0), k});
+        }
   return result;
 }
 
@@ -242,6 +301,19 @@ static Array mask(const Array &scores, const std::function<bool(int64_t, int64_t
 
 Array causalMask(const Array &scores) {
   return mask(scores, [](int64_t, int64_t query, int64_t key) { return key > query; });
+}
+
+Array windowMask(const Array &scores, const Array *starts, int64_t before, int64_t after) {
+  return mask(scores, [=](int64_t batch, int64_t query, int64_t key) {
+    int64_t position = query + (starts ? int64_t(starts->values[batch]) : 0);
+    return (before >= 0 && key < position - before) || (after >= 0 && key > position + after);
+  });
+}
+
+Array prefixMask(const Array &scores, const Array &lengths) {
+  return mask(scores, [&](int64_t batch, int64_t query, int64_t key) {
+    return key > query && double(key) >= lengths.values[batch];
+  });
 }
 
 Array paddingMask(const Array &scores, const Array &lengths) {

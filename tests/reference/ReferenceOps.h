@@ -7,6 +7,7 @@
 #ifndef ATTNC_TESTS_REFERENCE_OPS_H
 #define ATTNC_TESTS_REFERENCE_OPS_H
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -35,6 +36,9 @@ Array zip(const Array &x, const Array &y, const std::function<double(double, dou
 Array linear(const Array &x, const Array &weight, const Array *bias);
 Array layerNorm(const Array &x, const Array &weight, const Array *bias, double epsilon);
 Array rmsNorm(const Array &x, const Array &weight, double epsilon);
+Array l2Norm(const Array &x, double epsilon);
+/// Pairs of the table's width of columns; `starts` may be null.
+Array rotary(const Array &x, const Array &table, const Array *starts, bool interleaved);
 double gelu(double x);
 double geluTanh(double x);
 
@@ -51,7 +55,14 @@ Array reshape(const Array &x, std::vector<int64_t> shape);
 
 // Attention
 Array matmul(const Array &lhs, const Array &rhs, bool transposed);
+Array additiveScores(const Array &query, const Array &key, const Array &weight);
+/// The new score from the old one and its batch, head, query (from the start on) and key.
+using ScoreFunction = std::function<double(double score, const std::array<int64_t, 4> &at)>;
+Array mapScores(const Array &scores, const Array *starts, const ScoreFunction &apply);
 Array causalMask(const Array &scores);
+/// `before` and `after` are without limit where they are negative.
+Array windowMask(const Array &scores, const Array *starts, int64_t before, int64_t after);
+Array prefixMask(const Array &scores, const Array &lengths);
 Array paddingMask(const Array &scores, const Array &lengths);
 Array softmax(const Array &scores);
 Array meanHeads(const Array &weights);

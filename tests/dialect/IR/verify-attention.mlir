@@ -9,7 +9,7 @@ func.func @matmul_c1_other_rank(%a: tensor<2x3xf32>, %b: tensor<1x3x4xf32>) {
 // -----
 
 func.func @matmul_c2_other_heads(%a: tensor<1x2x3x4xf32>, %b: tensor<1x5x6x4xf32>) {
-  // expected-error @below {{an axis of the left side is 2, but the same axis of the right side is 5}}
+  // expected-error @below {{the number of heads on the left is 2, which the number of heads on the right (5) does not divide}}
   %c = attn.matmul %a, %b transposed : (tensor<1x2x3x4xf32>, tensor<1x5x6x4xf32>) -> tensor<1x2x3x6xf32>
   return
 }

@@ -38,6 +38,29 @@ func.func @takes_a_bias_from_either_side_of_an_add(%q: !heads, %k: !heads, %v: !
   return %c : !heads
 }
 
+// CHECK-LABEL: @fuses_additive_scores_maps_and_masks(
+func.func @fuses_additive_scores_maps_and_masks(%q: !heads, %k: !heads, %v: !heads, %weight: tensor<4xf32>, %lengths: !lengths) -> !heads {
+  // CHECK-NEXT: attn.fused
+  // CHECK: attn.additive_scores
+  // CHECK: attn.score_map
+  // CHECK: attn.yield {{.*}} : f32
+  // CHECK: attn.window_mask
+  // CHECK: attn.prefix_mask
+  // CHECK: return
+  // expected-remark @below {{fused: attention of additive_scores, score_map, window_mask, prefix_mask, softmax, matmul}}
+  %s = attn.additive_scores %q, %k by %weight : (!heads, !heads, tensor<4xf32>) -> !scores
+  %t = attn.score_map %s : (!scores) -> !scores {
+  ^bb0(%score: f32, %b: i32, %h: i32, %query: i32, %key: i32):
+    %twice = arith.addf %score, %score : f32
+    attn.yield %twice : f32
+  }
+  %m = attn.window_mask %t before 3 : (!scores) -> !scores
+  %n = attn.prefix_mask %m, %lengths : (!scores, !lengths) -> !scores
+  %w = attn.softmax %n : !scores
+  %c = attn.matmul %w, %v : (!scores, !heads) -> !heads
+  return %c : !heads
+}
+
 // CHECK-LABEL: @keeps_softmax_with_two_readers(
 func.func @keeps_softmax_with_two_readers(%q: !heads, %k: !heads, %v: !heads) -> (!heads, !scores) {
   // CHECK-NOT: attn.fused
@@ -65,7 +88,7 @@ func.func @keeps_scores_with_two_readers(%q: !heads, %k: !heads, %v: !heads) -> 
 func.func @keeps_softmax_of_given_scores(%s: !scores, %v: !heads) -> !heads {
   // CHECK-NOT: attn.fused
   // CHECK: return
-  // expected-remark @below {{not fused: the scores do not come from a matmul}}
+  // expected-remark @below {{not fused: the scores do not come from queries and keys}}
   %w = attn.softmax %s : !scores
   %c = attn.matmul %w, %v : (!scores, !heads) -> !heads
   return %c : !heads
