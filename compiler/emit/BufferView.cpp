@@ -43,6 +43,8 @@ public:
     for (BlockArgument argument : entry.getArguments()) {
       BufferView view = dense(attn::Memory::argument, argument.getType());
       view.tensor = argument.getArgNumber();
+      if (auto strides = entry.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "attn.strides"))
+        view.strides = Sizes(strides.getAsRange<SizeAttr>());
       views[argument] = view;
     }
     for (Operation &op : entry.getBody().front())
@@ -106,6 +108,7 @@ private:
 
   BufferView positionOf(BufferView sequence);
   FailureOr<BufferView> placed(Operation *op, const Sizes &extents, Type element, Attribute where);
+  FailureOr<BufferView> setStrides(Operation *op, const Sizes &strides, BufferView view);
   FailureOr<BufferView> placedAtPosition(Operation *op, const Sizes &extents, attn::PlaceAttr place);
   LogicalResult placeScratch(attn::CallOp op, attn::KernelOp kernel, CallBuffers &result);
 };
@@ -248,6 +251,18 @@ FailureOr<BufferView> ViewFollower::placedAtPosition(Operation *op, const Sizes 
   return op->emitError("writes output ") << place.getOffset().str() << ", which is none of its recurrence";
 }
 
+/// A result with strides of its own, as it is or as the heads (batch, head, query, width) that are merged
+/// there.
+FailureOr<BufferView> ViewFollower::setStrides(Operation *op, const Sizes &strides, BufferView view) {
+  if (view.extents.size() == strides.size())
+    view.strides = strides;
+  else if (view.extents.size() == 4 && strides.size() == 3)
+    view.strides = {strides[0], view.extents[3], strides[1], one};
+  else
+    return op->emitError("computes rows of a result with strides, which need not be evenly spaced");
+  return view;
+}
+
 FailureOr<BufferView> ViewFollower::placed(Operation *op, const Sizes &extents, Type element,
                                            Attribute where) {
   auto place = cast<attn::PlaceAttr>(where);
@@ -261,6 +276,8 @@ FailureOr<BufferView> ViewFollower::placed(Operation *op, const Sizes &extents, 
   for (int64_t number = 0; number < entry.getNumResults(); ++number)
     if (place.getOffset() == SizeAttr::getConstant(op->getContext(), number)) {
       view.tensor = number;
+      if (auto strides = entry.getResultAttrOfType<ArrayAttr>(number, "attn.strides"))
+        return setStrides(op, Sizes(strides.getAsRange<SizeAttr>()), view);
       return view;
     }
   return op->emitError("writes result ")

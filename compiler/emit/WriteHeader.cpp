@@ -17,12 +17,15 @@ using llvm::StringRef;
 namespace attnc {
 namespace {
 
-/// `/* batch x head x 64 */`
+/// `/* batch x head x 64 */`, and where there are any, `, strides rows, 64, 1`.
 std::string shapeComment(const Json &tensor) {
-  std::vector<std::string> axes;
+  std::vector<std::string> axes, strides;
   for (const Json &axis : tensor["shape"])
     axes.push_back(axis.is_string() ? axis.get<std::string>() : std::to_string(axis.get<int64_t>()));
-  return axes.empty() ? "" : " /* " + llvm::join(axes, " x ") + " */";
+  if (tensor.contains("strides"))
+    strides = tensor["strides"].get<std::vector<std::string>>();
+  std::string inMemory = strides.empty() ? "" : ", strides " + llvm::join(strides, ", ");
+  return axes.empty() ? "" : " /* " + llvm::join(axes, " x ") + inMemory + " */";
 }
 
 std::string typeName(const Json &tensor) { return tensor["type"] == "f32" ? "float" : "int32_t"; }

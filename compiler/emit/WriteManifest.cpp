@@ -26,9 +26,13 @@ Json makeTensor(mlir::DictionaryAttr attributes, mlir::Type valueType) {
     else
       shape.push_back(type.getDimSize(axis));
   }
-  return {{"name", name ? name.str() : ""},
-          {"type", mlir::isa<mlir::FloatType>(type.getElementType()) ? "f32" : "i32"},
-          {"shape", std::move(shape)}};
+  Json tensor = {{"name", name ? name.str() : ""},
+                 {"type", mlir::isa<mlir::FloatType>(type.getElementType()) ? "f32" : "i32"},
+                 {"shape", std::move(shape)}};
+  if (auto strides = attributes ? attributes.getAs<mlir::ArrayAttr>("attn.strides") : nullptr)
+    for (auto stride : strides.getAsRange<attn::SizeAttr>())
+      tensor["strides"].push_back(stride.str());
+  return tensor;
 }
 
 Json makeEntry(PlannedEntry entry) {
@@ -82,7 +86,7 @@ const char *kindOf(const Spec &spec) {
 }
 
 Json limitOf(const ModelSpec &model) {
-  return *model.positions.kind == PositionKind::None ? Json(nullptr) : Json(*model.positions.maxLength);
+  return limitsLength(*model.positions.kind) ? Json(*model.positions.maxLength) : Json(nullptr);
 }
 
 /// What only an encoder that stands alone has.

@@ -26,6 +26,8 @@ private:
   Operation *create(const GraphOp &op);
   Operation *createRows(const GraphOp &op);
   Operation *createAttention(const GraphOp &op);
+  Operation *createScoreMap(const GraphOp &op);
+  LogicalResult setStrides(func::FuncOp entry);
   bool hasOperands(const GraphOp &op);
   bool importOp(const GraphOp &op);
 
@@ -42,6 +44,12 @@ void GraphImporter::declareWeights() {
     attn::WeightOp declared =
         build.declareWeight(build.at(weight.name.where), *graph.name + "." + *weight.name, weight.shape);
     weights[*weight.name] = declared;
+    if (*weight.sinusoid != GraphSinusoid::None) {
+      bool isInterleaved = *weight.sinusoid == GraphSinusoid::Interleaved;
+      declared.setSinusoidAttr(attn::SinusoidAttr::get(build.getContext(), isInterleaved, /*inclusive=*/false,
+                                                       /*start=*/0, *weight.base));
+      continue;
+    }
     if (weight.value.empty()) {
       declared.setTensorsAttr(build.getStrArrayAttr({*weight.tensor}));
       declared.setTransposed(*weight.transposed && weight.shape.size() == 2);
@@ -119,6 +127,10 @@ Operation *GraphImporter::createRows(const GraphOp &op) {
     return attn::LayerNormOp::create(build, where, a, b, c, number(op.epsilon));
   case GraphOpKind::RmsNorm:
     return attn::RmsNormOp::create(build, where, a, b, number(op.epsilon));
+  case GraphOpKind::L2Norm:
+    return attn::L2NormOp::create(build, where, a, number(op.epsilon));
+  case GraphOpKind::Rotary:
+    return attn::RotaryOp::create(build, where, a, b, c, *op.interleaved);
   case GraphOpKind::SplitHeads:
     return attn::SplitHeadsOp::create(build, where, a, *op.heads);
   case GraphOpKind::MergeHeads:
@@ -136,6 +148,15 @@ Operation *GraphImporter::createRows(const GraphOp &op) {
   }
 }
 
+Operation *GraphImporter::createScoreMap(const GraphOp &op) {
+  SmallVector<ScoreTable> tables;
+  for (unsigned index = 1; index < op.operands.size(); ++index)
+    tables.push_back({*op.operands[index], operand(op, index)});
+  return build.createScoreMap(
+      build.at(op.kind.where), operand(op, 0),
+      {op.scoreTree ? &*op.scoreTree : nullptr, op.maskTree ? &*op.maskTree : nullptr}, tables);
+}
+
 /// Ops of the attention chain, and those that select.
 Operation *GraphImporter::createAttention(const GraphOp &op) {
   mlir::Location where = build.at(op.kind.where);
@@ -143,6 +164,15 @@ Operation *GraphImporter::createAttention(const GraphOp &op) {
   switch (*op.kind) {
   case GraphOpKind::Matmul:
     return attn::MatmulOp::create(build, where, a, b, *op.transposed);
+  case GraphOpKind::AdditiveScores:
+    return attn::AdditiveScoresOp::create(build, where, a, b, operand(op, 2));
+  case GraphOpKind::ScoreMap:
+    return createScoreMap(op);
+  case GraphOpKind::WindowMask:
+    return attn::WindowMaskOp::create(build, where, a, b, build.integerOrNull(*op.before),
+                                      build.integerOrNull(*op.after));
+  case GraphOpKind::PrefixMask:
+    return attn::PrefixMaskOp::create(build, where, a, b);
   case GraphOpKind::CausalMask:
     return attn::CausalMaskOp::create(build, where, a);
   case GraphOpKind::PaddingMask:
@@ -190,6 +220,32 @@ bool GraphImporter::importOp(const GraphOp &op) {
   return true;
 }
 
+/// Arguments and results with strides of their own have them as `attn.strides`.
+LogicalResult GraphImporter::setStrides(func::FuncOp entry) {
+  for (const GraphStrides &given : graph.strides) {
+    SmallVector<Attribute> strides;
+    for (const GraphAxis &stride : given.strides)
+      strides.push_back(stride.extent ? attn::SizeAttr::getConstant(build.getContext(), *stride.extent)
+                                      : attn::SizeAttr::getNamed(build.getContext(), *stride.name));
+    strides.push_back(attn::SizeAttr::getConstant(build.getContext(), 1));
+    ArrayAttr all = build.getArrayAttr(strides);
+    for (auto [number, input] : llvm::enumerate(graph.inputs))
+      if (*input.name == *given.tensor)
+        entry.setArgAttr(number, "attn.strides", all);
+    for (auto [number, output] : llvm::enumerate(graph.outputs)) {
+      if (*output != *given.tensor)
+        continue;
+      int64_t rank = cast<RankedTensorType>(entry.getResultTypes()[number]).getRank();
+      if (rank != int64_t(strides.size()))
+        return emitError(build.at(given.tensor.where))
+               << "'" << *output << "' has " << given.strides.size() << " strides, but " << rank
+               << " axes; the last one has none";
+      entry.setResultAttr(number, "attn.strides", all);
+    }
+  }
+  return success();
+}
+
 LogicalResult GraphImporter::import() {
   declareWeights();
   func::FuncOp entry = startEntry();
@@ -205,7 +261,7 @@ LogicalResult GraphImporter::import() {
     names.push_back(*output);
   }
   build.finishEntry(entry, results, names);
-  return success();
+  return setStrides(entry);
 }
 
 LogicalResult importGraph(const Spec &spec, const GraphSpec &graph, ModuleOp module) {

@@ -33,6 +33,8 @@ struct Attention {
   Value memory;  // batch x key x width; null: the queries themselves
   Value lengths; // batch: keys past it are hidden; null: none are
   bool isCausal;
+
+  bool isToSelf() const { return !memory; }
 };
 
 class ModelImporter {
@@ -43,11 +45,18 @@ public:
 
 private:
   void declareWeights();
-  void declareSinusoids();
+  void declareSinusoids(StringRef name, int64_t width, bool isInterleaved);
+  void declareSlopes(int64_t heads);
+  void declarePositions(const SideSpec &side);
+  std::string angleTable(const SideSpec &side) const;
   Value getWeight(mlir::Location where, const WeightUse &use);
   Value linear(mlir::Location where, Value rows, WeightUse use, bool hasBias);
   Value norm(Value rows, WeightRole role, int64_t layer);
   Value attend(Value queries, const Attention &attention);
+  Value rotate(Value heads, const SideSpec &side);
+  Value mapScores(Value scores, const Attention &attention);
+  Value biasScores(Value scores, const Attention &attention);
+  Value maskScores(Value scores, const Attention &attention);
   Value feedForward(Value rows, WeightRole role, int64_t layer);
   Value scale(Value rows, const Located<double> &factor);
   Value embed(Value ids, Value types, const SideRoles &roles);
@@ -83,16 +92,59 @@ void ModelImporter::declareWeights() {
   }
 }
 
-void ModelImporter::declareSinusoids() {
+static constexpr StringRef angles = "rotary_angles_";
+static constexpr StringRef slopes = "alibi_slopes_";
+
+/// Declares a table that is computed: sinusoids, or the angles by which heads are turned.
+void ModelImporter::declareSinusoids(StringRef name, int64_t width, bool isInterleaved) {
   const PositionsSpec &positions = model.positions;
-  if (*positions.kind != PositionKind::Sinusoidal)
+  if (weights.count(name))
     return;
-  attn::WeightOp table =
-      build.declareWeight(build.at(positions.where), sinusoids, {*positions.maxLength, *model.width});
-  bool isInterleaved = *positions.layout == SinusoidLayout::Interleaved;
-  table.setSinusoidAttr(
-      attn::SinusoidAttr::get(build.getContext(), isInterleaved, *positions.inclusive, *positions.start));
-  weights[sinusoids] = table;
+  attn::WeightOp table = build.declareWeight(build.at(positions.where), name, {*positions.maxLength, width});
+  table.setSinusoidAttr(attn::SinusoidAttr::get(build.getContext(), isInterleaved, *positions.inclusive,
+                                                *positions.start, *positions.base));
+  weights[name] = table;
+}
+
+/// The slopes of Press et al. 2022: a geometric sequence that ends at 2^-8; for other numbers of heads than
+/// powers of two, every other one of the next power's fills up.
+static std::vector<float> alibiSlopes(int64_t heads) {
+  std::vector<float> slopes;
+  int64_t power = int64_t(llvm::bit_floor(uint64_t(heads)));
+  for (int64_t head = 0; head < power; ++head)
+    slopes.push_back(float(std::exp2(-8.0 * double(head + 1) / double(power))));
+  for (int64_t head = 0; int64_t(slopes.size()) < heads; head += 2)
+    slopes.push_back(float(std::exp2(-4.0 * double(head + 1) / double(power))));
+  return slopes;
+}
+
+/// Sides whose heads turn by the same width share one.
+std::string ModelImporter::angleTable(const SideSpec &side) const {
+  return (angles + Twine(rotatedWidthOf(model, side))).str();
+}
+
+void ModelImporter::declareSlopes(int64_t heads) {
+  std::string name = (slopes + Twine(heads)).str();
+  if (weights.count(name))
+    return;
+  attn::WeightOp table = build.declareWeight(build.at(model.positions.where), name, {heads});
+  auto type = RankedTensorType::get({heads}, build.getF32Type());
+  table.setValueAttr(DenseElementsAttr::get(type, ArrayRef<float>(alibiSlopes(heads))));
+  weights[name] = table;
+}
+
+/// The tables that one side computes its positions from.
+void ModelImporter::declarePositions(const SideSpec &side) {
+  switch (*model.positions.kind) {
+  case PositionKind::Sinusoidal:
+    return declareSinusoids(sinusoids, *model.width, *model.positions.layout == SinusoidLayout::Interleaved);
+  case PositionKind::Rotary:
+    return declareSinusoids(angleTable(side), rotatedWidthOf(model, side), /*isInterleaved=*/false);
+  case PositionKind::Alibi:
+    return declareSlopes(*side.heads);
+  default:
+    return;
+  }
 }
 
 Value ModelImporter::getWeight(mlir::Location where, const WeightUse &use) {
@@ -131,20 +183,76 @@ Value ModelImporter::attend(Value queries, const Attention &attention) {
   auto project = [&](Value rows, unsigned projection) {
     return linear(where, rows, {attention.role, attention.layer, projection}, *model.biases.attention);
   };
+  int64_t heads = *attention.side.heads, keyHeads = keyHeadsOf(model, attention.side);
   auto projectHeads = [&](Value rows, unsigned projection) -> Value {
-    return attn::SplitHeadsOp::create(build, where, project(rows, projection), *attention.side.heads);
+    return attn::SplitHeadsOp::create(build, where, project(rows, projection), projection ? keyHeads : heads);
   };
   Value query = projectHeads(queries, 0), key = projectHeads(memory, 1), value = projectHeads(memory, 2);
+  if (attention.isToSelf() && *model.positions.kind == PositionKind::Rotary) {
+    query = rotate(query, attention.side);
+    key = rotate(key, attention.side);
+  }
   Value scores = attn::MatmulOp::create(build, where, query, key, /*transposed=*/true);
   double scale = model.attentionScale->value_or(1 / std::sqrt(double(*attention.side.headWidth)));
   scores = attn::ScaleOp::create(build, where, scores, build.getF32FloatAttr(float(scale)));
+  scores = maskScores(mapScores(scores, attention), attention);
+  Value shares = attn::SoftmaxOp::create(build, where, scores);
+  Value context = attn::MatmulOp::create(build, where, shares, value, /*transposed=*/false);
+  return project(attn::MergeHeadsOp::create(build, where, context), 3);
+}
+
+Value ModelImporter::rotate(Value heads, const SideSpec &side) {
+  mlir::Location where = build.at(model.positions.where);
+  bool isInterleaved = *model.positions.layout == SinusoidLayout::Interleaved;
+  return attn::RotaryOp::create(build, where, heads, build.getWeight(where, weights.at(angleTable(side))),
+                                Value(), isInterleaved);
+}
+
+/// Positions that act on scores: a bias of each bucket of distances and head, or a slope of each head.
+Value ModelImporter::biasScores(Value scores, const Attention &attention) {
+  const PositionsSpec &positions = model.positions;
+  mlir::Location where = build.at(positions.where);
+  bool isEncoder = attention.role == WeightRole::EncoderSelfAttention;
+  std::string text;
+  Value table;
+  if (*positions.kind == PositionKind::Relative) {
+    text = std::string("s + table[") + (isEncoder ? "bucket" : "causal_bucket") + "(key - query, " +
+           std::to_string(*positions.buckets) + ", " + std::to_string(*positions.maxDistance) + "), head]";
+    table = getWeight(where, {isEncoder ? WeightRole::EncoderPositions : WeightRole::DecoderPositions});
+  } else if (*positions.kind == PositionKind::Alibi) {
+    text = "s - table[head] * abs(key - query)";
+    table = build.getWeight(where, weights.at((slopes + Twine(*attention.side.heads)).str()));
+  } else {
+    return scores;
+  }
+  Diagnostics none;
+  std::optional<ScoreExpression> tree = parseScore(
+      {text, positions.where, true, true}, ScalarType::Number,
+      [](std::string_view) { return ScalarType::Number; }, none);
+  return build.createScoreMap(where, scores, {&*tree, nullptr}, {{"table", table}});
+}
+
+Value ModelImporter::mapScores(Value scores, const Attention &attention) {
+  if (attention.isToSelf())
+    scores = biasScores(scores, attention);
+  const Located<std::string> &text = attention.isToSelf() ? attention.side.score : model.decoder.crossScore;
+  const auto &tree = attention.isToSelf() ? attention.side.scoreTree : model.decoder.crossScoreTree;
+  return tree ? build.createScoreMap(build.at(text.where), scores, {&*tree, nullptr}, {}) : scores;
+}
+
+Value ModelImporter::maskScores(Value scores, const Attention &attention) {
+  mlir::Location where = build.at(model.heads.where);
+  const LocatedId &window = attention.side.window;
+  if (attention.isToSelf() && window.value) {
+    IntegerAttr distance = build.getI64IntegerAttr(**window);
+    scores = attn::WindowMaskOp::create(build, build.at(window.where), scores, Value(), distance,
+                                        attention.isCausal ? IntegerAttr() : distance);
+  }
   if (attention.isCausal)
     scores = attn::CausalMaskOp::create(build, where, scores);
   if (attention.lengths)
     scores = attn::PaddingMaskOp::create(build, where, scores, attention.lengths);
-  Value shares = attn::SoftmaxOp::create(build, where, scores);
-  Value context = attn::MatmulOp::create(build, where, shares, value, /*transposed=*/false);
-  return project(attn::MergeHeadsOp::create(build, where, context), 3);
+  return scores;
 }
 
 static attn::ActivationKind kindOf(Activation activation) {
@@ -317,7 +425,10 @@ void ModelImporter::importDecode() {
 
 void ModelImporter::import() {
   declareWeights();
-  declareSinusoids();
+  if (hasEncoder(model))
+    declarePositions(model.encoder);
+  if (hasDecoder(model))
+    declarePositions(model.decoder);
   if (hasEncoder(model))
     importEncode();
   if (hasMaskedTokenHead(model))

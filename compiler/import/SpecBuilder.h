@@ -17,6 +17,17 @@ struct EntryValue {
   mlir::RankedTensorType type;
 };
 
+/// A table that expressions read.
+struct ScoreTable {
+  llvm::StringRef name;
+  mlir::Value value;
+};
+
+/// What a score map computes; null: the score as it is, and no mask.
+struct ScoreMapText {
+  const ScoreExpression *score, *mask;
+};
+
 class SpecBuilder : public mlir::OpBuilder {
 public:
   SpecBuilder(const Spec &spec, mlir::ModuleOp module);
@@ -32,6 +43,14 @@ public:
 
   /// Returns the values from the entry, whose type then follows.
   void finishEntry(mlir::func::FuncOp entry, mlir::ValueRange values, llvm::ArrayRef<llvm::StringRef> names);
+
+  mlir::IntegerAttr integerOrNull(const std::optional<int64_t> &value) {
+    return value ? getI64IntegerAttr(*value) : mlir::IntegerAttr();
+  }
+
+  /// Writes expressions as the body of a score map.
+  attn::ScoreMapOp createScoreMap(mlir::Location where, mlir::Value scores, const ScoreMapText &text,
+                                  llvm::ArrayRef<ScoreTable> tables);
 
   /// Reads a weight that was declared.
   mlir::Value getWeight(mlir::Location where, attn::WeightOp weight);

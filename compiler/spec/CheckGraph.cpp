@@ -35,6 +35,10 @@ private:
   void checkReader(const Located<std::string> &name);
   void checkReaders();
   void reportUnread();
+  void checkScores(GraphOp &op);
+  void checkWindow(const GraphOp &op);
+  void checkStrides(const GraphStrides &strides);
+  void checkSinusoid(const GraphWeight &weight);
   void sortOps();
   void reportCycle(const std::vector<bool> &isPlaced);
 
@@ -127,6 +131,69 @@ void GraphChecker::reportUnread() {
       diagnostics.error(defined[name], "nothing reads " + quote(name) + ", and it is no output");
 }
 
+/// Reads the expressions of a score map, whose tables are its other operands.
+void GraphChecker::checkScores(GraphOp &op) {
+  if (*op.kind != GraphOpKind::ScoreMap || !op.score.valid || !op.mask.valid)
+    return;
+  if (op.score->empty() && op.mask->empty())
+    return diagnostics.error(op.kind.where, "'score_map' needs 'score' or 'mask'");
+  auto isTable = [&](std::string_view name) {
+    return std::any_of(op.operands.begin() + 1, op.operands.end(),
+                       [&](const Located<std::string> &operand) { return *operand == name; });
+  };
+  TableTypes tables = [&](std::string_view name) -> std::optional<ScalarType> {
+    if (!isTable(name))
+      return std::nullopt;
+    for (const GraphInput &input : graph.inputs)
+      if (*input.name == name && *input.type == ElementKind::I32)
+        return ScalarType::Whole;
+    return ScalarType::Number;
+  };
+  if (!op.score->empty())
+    op.scoreTree = parseScore(op.score, ScalarType::Number, tables, diagnostics);
+  if (!op.mask->empty())
+    op.maskTree = parseScore(op.mask, ScalarType::Condition, tables, diagnostics);
+}
+
+void GraphChecker::checkWindow(const GraphOp &op) {
+  bool isRead = *op.kind == GraphOpKind::WindowMask && op.before.valid && op.after.valid;
+  if (isRead && !op.before.value && !op.after.value)
+    diagnostics.error(op.kind.where, "'window_mask' needs 'before' or 'after'");
+}
+
+/// Strides of inputs; those of outputs have as many axes as the output turns out to have.
+void GraphChecker::checkStrides(const GraphStrides &strides) {
+  const Located<std::string> &tensor = strides.tensor;
+  auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                            [&](const GraphInput &known) { return *known.name == *tensor; });
+  bool isOutput = std::any_of(graph.outputs.begin(), graph.outputs.end(),
+                              [&](const Located<std::string> &known) { return *known == *tensor; });
+  if (input == graph.inputs.end() && !isOutput)
+    return diagnostics.error(tensor.where, quote(*tensor) + " is no input or output, so it has no strides");
+  if (input != graph.inputs.end() && strides.strides.size() + 1 != input->shape.size())
+    diagnostics.error(tensor.where, quote(*tensor) + " has " + std::to_string(strides.strides.size()) +
+                                        " strides, but " + std::to_string(input->shape.size()) +
+                                        " axes; the last one has none");
+  for (const GraphAxis &stride : strides.strides)
+    if (!stride.extent && (!isIdentifier(*stride.name) || defined.count(*stride.name)))
+      diagnostics.error(stride.name.where, quote(*stride.name) +
+                                               " is no name for a stride: letters, digits and _, " +
+                                               "and no other value's");
+}
+
+void GraphChecker::checkSinusoid(const GraphWeight &weight) {
+  if (!weight.sinusoid.valid || *weight.sinusoid == GraphSinusoid::None) {
+    if (weight.base.given)
+      diagnostics.error(weight.base.where, "'base' has no meaning without 'sinusoid'");
+    return;
+  }
+  if (!weight.value.empty() || weight.tensor.given || *weight.transposed)
+    diagnostics.error(weight.sinusoid.where, "a table of sinusoids has no 'value', 'tensor' or 'transposed'");
+  else if (weight.shape.size() != 2 || weight.shape[1] % 2)
+    diagnostics.error(weight.shapeWhere,
+                      "a table of sinusoids has the shape [positions, width], of even width");
+}
+
 /// Walks back along unplaced operands until an op comes up again: from there on it is the cycle.
 void GraphChecker::reportCycle(const std::vector<bool> &isPlaced) {
   std::map<std::string, size_t> indexOf;
@@ -204,6 +271,14 @@ void GraphChecker::check() {
   if (diagnostics.all().size() != before)
     return;
   reportUnread();
+  for (const GraphWeight &weight : graph.weights)
+    checkSinusoid(weight);
+  for (const GraphStrides &strides : graph.strides)
+    checkStrides(strides);
+  for (GraphOp &op : graph.ops) {
+    checkScores(op);
+    checkWindow(op);
+  }
   sortOps();
 }
 

@@ -4,6 +4,7 @@
 // One function per subject.
 
 #include "compiler/spec/CheckSpec.h"
+#include "compiler/spec/Keys.h"
 #include "compiler/spec/VocabularyFile.h"
 #include "compiler/spec/WeightNames.h"
 #include "compiler/spec/Words.h"
@@ -13,6 +14,15 @@
 namespace attnc {
 
 static std::string text(int64_t value) { return std::to_string(value); }
+
+static std::vector<const SideSpec *> sidesOf(const ModelSpec &model) {
+  std::vector<const SideSpec *> sides;
+  if (hasEncoder(model))
+    sides.push_back(&model.encoder);
+  if (hasDecoder(model))
+    sides.push_back(&model.decoder);
+  return sides;
+}
 
 static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
   const LocatedInteger &width = model.width;
@@ -27,7 +37,7 @@ static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
   };
   if (model.headWidth.valid && !model.headWidth.value) {
     checkHeads(model.heads);
-    for (const SideSpec *side : {static_cast<const SideSpec *>(&model.encoder), &model.decoder})
+    for (const SideSpec *side : sidesOf(model))
       if (side->heads.where.line != model.heads.where.line)
         checkHeads(side->heads);
   }
@@ -56,22 +66,75 @@ static void checkNorm(const ModelSpec &model, Diagnostics &diagnostics) {
 }
 
 /// Keys that the chosen kind of positions passes over would mislead.
-static void checkPositions(const PositionsSpec &positions, Diagnostics &diagnostics) {
-  if (!positions.kind.valid)
-    return;
-  auto reportUnused = [&](std::string_view key, Location where, std::string_view kind) {
-    diagnostics.error(where, quote(key) + " has no meaning for positions of kind " + quote(kind));
+static void checkPositionKeys(const PositionsSpec &positions, Diagnostics &diagnostics) {
+  using enum PositionKind;
+  PositionKind kind = *positions.kind;
+  auto check = [&](std::string_view key, const auto &field, bool isRead) {
+    if (isRead || !field.given)
+      return;
+    std::string word = wordsOf(keyRule("model.positions", "kind").allowed)[size_t(kind)];
+    diagnostics.error(field.where, quote(key) + " has no meaning for positions of kind " + quote(word));
     diagnostics.note(positions.kind.where, "'kind' is set here");
   };
-  bool isNone = *positions.kind == PositionKind::None;
-  if (positions.layout.given && *positions.kind != PositionKind::Sinusoidal)
-    reportUnused("layout", positions.layout.where, isNone ? "none" : "learned");
-  if (positions.inclusive.given && *positions.kind != PositionKind::Sinusoidal)
-    reportUnused("inclusive", positions.inclusive.where, isNone ? "none" : "learned");
-  if (positions.start.given && isNone)
-    reportUnused("start", positions.start.where, "none");
-  if (positions.maxLength.given && isNone)
-    reportUnused("max_length", positions.maxLength.where, "none");
+  bool hasRates = kind == Sinusoidal || kind == Rotary;
+  check("layout", positions.layout, hasRates);
+  check("inclusive", positions.inclusive, kind == Sinusoidal);
+  check("start", positions.start, kind == Sinusoidal || kind == Learned);
+  check("max_length", positions.maxLength, limitsLength(kind));
+  check("base", positions.base, hasRates);
+  check("rotated_width", positions.rotatedWidth, kind == Rotary);
+  check("buckets", positions.buckets, kind == Relative);
+  check("max_distance", positions.maxDistance, kind == Relative);
+}
+
+static void checkPositions(const ModelSpec &model, Diagnostics &diagnostics) {
+  const PositionsSpec &positions = model.positions;
+  if (!positions.kind.valid)
+    return;
+  checkPositionKeys(positions, diagnostics);
+  bool isRelative =
+      *positions.kind == PositionKind::Relative && positions.buckets.valid && positions.maxDistance.valid;
+  if (isRelative && *positions.buckets % 2)
+    diagnostics.error(positions.buckets.where, "'buckets' is " + text(*positions.buckets) +
+                                                   ", but half of them stand for each direction");
+  if (isRelative && *positions.maxDistance <= *positions.buckets / 2)
+    diagnostics.error(positions.maxDistance.where, "'max_distance' is " + text(*positions.maxDistance) +
+                                                       ", not more than half of 'buckets' (" +
+                                                       text(*positions.buckets) + ")");
+  if (*positions.kind != PositionKind::Rotary || !positions.rotatedWidth.valid)
+    return;
+  for (const SideSpec *side : sidesOf(model)) {
+    int64_t turned = rotatedWidthOf(model, *side);
+    if (side->headWidth.valid && (turned % 2 || turned > *side->headWidth))
+      return diagnostics.error(positions.rotatedWidth.where,
+                               "rotary positions turn " + text(turned) + " columns of heads of width " +
+                                   text(*side->headWidth) + "; they need an even number, at most all");
+  }
+}
+
+static void checkKeyHeads(const ModelSpec &model, Diagnostics &diagnostics) {
+  if (!model.keyHeads.valid || !model.keyHeads.value)
+    return;
+  for (const SideSpec *side : sidesOf(model)) {
+    if (!side->heads.valid || *side->heads % **model.keyHeads == 0)
+      continue;
+    diagnostics.error(model.keyHeads.where, "'key_heads' is " + text(**model.keyHeads) +
+                                                ", which does not divide 'heads' (" + text(*side->heads) +
+                                                ")");
+    return diagnostics.note(side->heads.where, "'heads' is set here");
+  }
+}
+
+/// Expressions of a model have no tables.
+static void checkScores(ModelSpec &model, Diagnostics &diagnostics) {
+  TableTypes none = [](std::string_view) -> std::optional<ScalarType> { return std::nullopt; };
+  auto read = [&](const Located<std::string> &text, std::optional<ScoreExpression> &tree) {
+    if (text.valid && !text->empty())
+      tree = parseScore(text, ScalarType::Number, none, diagnostics);
+  };
+  read(model.encoder.score, model.encoder.scoreTree);
+  read(model.decoder.score, model.decoder.scoreTree);
+  read(model.decoder.crossScore, model.decoder.crossScoreTree);
 }
 
 /// Where one side is missing, only its own table can be tied to the output.
@@ -226,7 +289,7 @@ static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
   compare("beam", decoding.beam, "target", model.vocabulary.target);
   checkBeamGroups(decoding, diagnostics);
   checkDecodingIds(model, diagnostics);
-  if (model.positions.kind.valid && *model.positions.kind != PositionKind::None)
+  if (model.positions.kind.valid && limitsLength(*model.positions.kind))
     compare("max_length", decoding.maxLength, "positions.max_length", model.positions.maxLength);
 }
 
@@ -248,12 +311,14 @@ static void checkSizes(const ModelSpec &model, Diagnostics &diagnostics) {
                       "the weights would have " + text(bytes) + " bytes; the most is " + text(mostBytes));
 }
 
-void checkModel(const Spec &spec, Diagnostics &diagnostics) {
-  const ModelSpec &model = *spec.model;
+void checkModel(Spec &spec, Diagnostics &diagnostics) {
+  ModelSpec &model = *spec.model;
   checkWidth(model, diagnostics);
   checkHead(model, diagnostics);
   checkNorm(model, diagnostics);
-  checkPositions(model.positions, diagnostics);
+  checkPositions(model, diagnostics);
+  checkKeyHeads(model, diagnostics);
+  checkScores(model, diagnostics);
   checkTied(model, diagnostics);
   checkTokens(model, diagnostics);
   checkTokenizers(spec, diagnostics);

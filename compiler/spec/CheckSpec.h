@@ -11,7 +11,8 @@
 
 namespace attnc {
 
-void checkModel(const Spec &spec, Diagnostics &diagnostics);
+/// After success the expressions of the model are parsed.
+void checkModel(Spec &spec, Diagnostics &diagnostics);
 
 /// Connects names; after success the ops stand in an order in which each follows its operands.
 void checkGraph(GraphSpec &graph, Diagnostics &diagnostics);

@@ -38,7 +38,7 @@ static std::vector<Request> requestsOf(const Spec &spec) {
     }
   for (const GraphSpec &graph : spec.graphs)
     for (const GraphWeight &weight : graph.weights)
-      if (weight.value.empty())
+      if (weight.value.empty() && *weight.sinusoid == GraphSinusoid::None)
         requests.push_back({*weight.tensor, turned(weight.shape, *weight.transposed), true,
                             weight.tensor.given ? weight.tensor.where : weight.name.where});
   return requests;

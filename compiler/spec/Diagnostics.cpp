@@ -54,6 +54,12 @@ static std::string_view lineOf(std::string_view text, unsigned line) {
   return text.ends_with('\r') ? text.substr(0, text.size() - 1) : text;
 }
 
+bool Diagnostics::hasTextAt(Location where, std::string_view text) const {
+  std::string_view line = lineOf(sourceText, where.line);
+  return where.line && where.column && where.column <= line.size() &&
+         line.substr(where.column - 1).starts_with(text);
+}
+
 /// `text` without what a terminal might obey: a hostile file is quoted, not played.
 static std::string printable(std::string_view text) {
   std::string result(text);

@@ -10,6 +10,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attnc {
@@ -42,6 +43,9 @@ public:
   bool isFull() const { return diagnostics.size() >= maxDiagnostics; }
   const std::vector<Diagnostic> &all() const { return diagnostics; }
   const std::string &file() const { return sourceFile; }
+
+  /// Whether the source has `text` at this place.
+  bool hasTextAt(Location where, std::string_view text) const;
 
   /// Prints everything in the order of the file, each with its line and a caret; notes follow what they add
   /// to.

@@ -8,6 +8,7 @@
 
 #include "compiler/spec/Located.h"
 #include "compiler/spec/ModelSpec.h"
+#include "compiler/spec/ScoreExpression.h"
 
 #include <cstdint>
 #include <optional>
@@ -31,12 +32,17 @@ struct GraphInput {
   std::vector<GraphAxis> shape;
 };
 
-/// A vector or an out x in matrix: literal numbers, or a tensor of the weight file.
+/// `None`: no table of sinusoids.
+enum class GraphSinusoid { None, Interleaved, Concatenated };
+
+/// A vector or an out x in matrix: literal numbers, sinusoids, or a tensor of the weight file.
 struct GraphWeight {
   Located<std::string> name;
   Location shapeWhere;
   std::vector<int64_t> shape; // as the graph sees it: out x in
   std::vector<float> value;   // literal, already out x in
+  Located<GraphSinusoid> sinusoid;
+  LocatedInteger base; // of sinusoids
   Located<std::string> tensor;
   Located<bool> transposed; // the tensor is in x out
 };
@@ -50,11 +56,17 @@ enum class GraphOpKind {
   Activation,
   LayerNorm,
   RmsNorm,
+  L2Norm,
+  Rotary,
   SplitHeads,
   MergeHeads,
   Slice,
+  AdditiveScores,
+  ScoreMap,
   CausalMask,
   PaddingMask,
+  WindowMask,
+  PrefixMask,
   Softmax,
   MeanHeads,
   Embed,
@@ -70,14 +82,26 @@ struct GraphOp {
   Located<std::string> name;
   Located<GraphOpKind> kind;
   std::vector<Located<std::string>> operands;
-  Located<bool> transposed;    // matmul
-  Located<double> by;          // scale
-  Located<PointwiseKind> with; // activation
-  Located<double> epsilon;     // norms
-  LocatedInteger heads;        // split_heads
-  LocatedInteger at;           // slice
-  LocatedInteger width;        // slice
-  LocatedInteger offset;       // add_positions
+  Located<bool> transposed;                           // matmul
+  Located<double> by;                                 // scale
+  Located<PointwiseKind> with;                        // activation
+  Located<double> epsilon;                            // norms
+  LocatedInteger heads;                               // split_heads
+  LocatedInteger at;                                  // slice
+  LocatedInteger width;                               // slice
+  LocatedInteger offset;                              // add_positions
+  Located<bool> interleaved;                          // rotary
+  LocatedId before;                                   // window_mask; nothing: no limit
+  LocatedId after;                                    // window_mask
+  Located<std::string> score;                         // score_map
+  Located<std::string> mask;                          // score_map
+  std::optional<ScoreExpression> scoreTree, maskTree; // once checked; nothing where there is no text
+};
+
+/// How an input or output lies in memory: elements between neighbours along each axis but the last.
+struct GraphStrides {
+  Located<std::string> tensor;
+  std::vector<GraphAxis> strides; // a number, or else the name of a size that comes with the call
 };
 
 struct GraphSpec {
@@ -86,6 +110,7 @@ struct GraphSpec {
   std::vector<GraphWeight> weights;
   std::vector<GraphOp> ops; // in an order in which each op follows its operands, once checked
   std::vector<Located<std::string>> outputs;
+  std::vector<GraphStrides> strides;
 };
 
 } // namespace attnc

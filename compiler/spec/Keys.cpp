@@ -28,12 +28,15 @@ static const KeyRule rules[] = {
     {"model.kind", Word, "", 0, 0, "encoder_decoder encoder decoder"},
     {"model.width", Integer, "", 1, maxWidth},
     {"model.heads", Integer, "", 1, 1024},
+    {"model.key_heads", OptionalInteger, "heads", 1, 1024},
     {"model.head_width", OptionalInteger, "width / heads", 1, maxWidth},
     {"model.attention_scale", OptionalNumber, "null", 1e-6, 1e6},
     {"model.encoder", Mapping, "null"},
     {"model.encoder.layers", Integer, "", 1, 256},
     {"model.encoder.heads", OptionalInteger, "model.heads", 1, 1024},
     {"model.encoder.feed_forward_width", OptionalInteger, "feed_forward.width", 1, 1048576},
+    {"model.encoder.window", OptionalInteger, "null", 0, maxLength},
+    {"model.encoder.score", Text, "null", 0, 0, "an expression that is a number"},
     {"model.encoder.token_types", Integer, "0", 0, 1024},
     {"model.encoder.pooler", Boolean, "false"},
     {"model.encoder.masked_token_head", Word, "none", 0, 0, "none relu gelu gelu_tanh silu"},
@@ -41,6 +44,9 @@ static const KeyRule rules[] = {
     {"model.decoder.layers", Integer, "", 1, 256},
     {"model.decoder.heads", OptionalInteger, "model.heads", 1, 1024},
     {"model.decoder.feed_forward_width", OptionalInteger, "feed_forward.width", 1, 1048576},
+    {"model.decoder.window", OptionalInteger, "null", 0, maxLength},
+    {"model.decoder.score", Text, "null", 0, 0, "an expression that is a number"},
+    {"model.decoder.cross_score", Text, "null", 0, 0, "an expression that is a number"},
     {"model.feed_forward", Mapping, ""},
     {"model.feed_forward.width", Integer, "", 1, 1048576},
     {"model.feed_forward.activation", Word, "relu", 0, 0, "relu gelu gelu_tanh silu"},
@@ -57,11 +63,15 @@ static const KeyRule rules[] = {
     {"model.biases.norm", Boolean, "norm.kind is layer"},
     {"model.biases.output", Boolean, "true"},
     {"model.positions", Mapping, "{}"},
-    {"model.positions.kind", Word, "sinusoidal", 0, 0, "none sinusoidal learned"},
+    {"model.positions.kind", Word, "sinusoidal", 0, 0, "none sinusoidal learned relative alibi rotary"},
     {"model.positions.layout", Word, "interleaved", 0, 0, "interleaved concatenated"},
     {"model.positions.inclusive", Boolean, "false"},
     {"model.positions.start", Integer, "0", 0, maxLength},
     {"model.positions.max_length", Integer, "1024", 1, maxLength},
+    {"model.positions.base", Integer, "10000", 2, maxExtent},
+    {"model.positions.rotated_width", OptionalInteger, "the head's", 2, maxWidth},
+    {"model.positions.buckets", Integer, "32", 4, 256},
+    {"model.positions.max_distance", Integer, "128", 2, 65536},
     {"model.embedding", Mapping, "{}"},
     {"model.embedding.scale", NumberOrWord, "1", 1e-6, 1e6, "sqrt_width"},
     {"model.embedding.tied", Word, "none", 0, 0, "none target_output source_target all"},
@@ -117,6 +127,8 @@ static const KeyRule rules[] = {
     {"graph.weights.NAME.shape", List, "null", 0, 0, "1 or 2 extents"},
     {"graph.weights.NAME.tensor", Text, "NAME", 0, 0, "a tensor of the weight file"},
     {"graph.weights.NAME.transposed", Boolean, "false"},
+    {"graph.weights.NAME.sinusoid", Word, "none", 0, 0, "none interleaved concatenated"},
+    {"graph.weights.NAME.base", Integer, "10000", 2, maxExtent},
     {"graph.ops", Mapping, ""},
     {"graph.ops.NAME.linear", Names, "null", 0, 0, "input, weight, bias (optional)"},
     {"graph.ops.NAME.matmul", Names, "null", 0, 0, "lhs, rhs"},
@@ -126,11 +138,17 @@ static const KeyRule rules[] = {
     {"graph.ops.NAME.activation", Names, "null", 0, 0, "input"},
     {"graph.ops.NAME.layer_norm", Names, "null", 0, 0, "input, weight, bias (optional)"},
     {"graph.ops.NAME.rms_norm", Names, "null", 0, 0, "input, weight"},
+    {"graph.ops.NAME.l2_norm", Names, "null", 0, 0, "input"},
+    {"graph.ops.NAME.rotary", Names, "null", 0, 0, "input, table, starts (optional)"},
     {"graph.ops.NAME.split_heads", Names, "null", 0, 0, "input"},
     {"graph.ops.NAME.merge_heads", Names, "null", 0, 0, "input"},
     {"graph.ops.NAME.slice", Names, "null", 0, 0, "input"},
+    {"graph.ops.NAME.additive_scores", Names, "null", 0, 0, "query, key, weight"},
+    {"graph.ops.NAME.score_map", Names, "null", 0, 0, "scores, up to 8 tables"},
     {"graph.ops.NAME.causal_mask", Names, "null", 0, 0, "scores"},
     {"graph.ops.NAME.padding_mask", Names, "null", 0, 0, "scores, lengths"},
+    {"graph.ops.NAME.window_mask", Names, "null", 0, 0, "scores, starts (optional)"},
+    {"graph.ops.NAME.prefix_mask", Names, "null", 0, 0, "scores, lengths"},
     {"graph.ops.NAME.softmax", Names, "null", 0, 0, "scores"},
     {"graph.ops.NAME.mean_heads", Names, "null", 0, 0, "weights"},
     {"graph.ops.NAME.embed", Names, "null", 0, 0, "ids, table"},
@@ -146,7 +164,14 @@ static const KeyRule rules[] = {
     {"graph.ops.NAME.at", Integer, "0", 0, maxExtent},
     {"graph.ops.NAME.width", Integer, "", 1, maxExtent},
     {"graph.ops.NAME.offset", Integer, "0", 0, maxLength},
+    {"graph.ops.NAME.interleaved", Boolean, "false"},
+    {"graph.ops.NAME.before", OptionalInteger, "null", 0, maxLength},
+    {"graph.ops.NAME.after", OptionalInteger, "null", 0, maxLength},
+    {"graph.ops.NAME.score", Text, "null", 0, 0, "an expression that is a number"},
+    {"graph.ops.NAME.mask", Text, "null", 0, 0, "an expression that is a condition"},
     {"graph.outputs", Names, "", 0, 0, "values of the graph"},
+    {"graph.strides", Mapping, "{}"},
+    {"graph.strides.NAME", List, "null", 0, 0, "names or whole numbers, one for each axis but the last"},
 
     {"weights", Mapping, "{}"},
     {"weights.file", Text, "null", 0, 0, "a safetensors file or its index, relative to the spec"},
@@ -220,9 +245,10 @@ std::vector<std::string> keysOf(std::string_view path) {
 }
 
 bool hasFreeKeys(std::string_view path) {
-  std::string members = std::string(path) + ".NAME.";
-  return std::any_of(std::begin(rules), std::end(rules),
-                     [&](const KeyRule &rule) { return rule.path.starts_with(members); });
+  std::string member = std::string(path) + ".NAME";
+  return std::any_of(std::begin(rules), std::end(rules), [&](const KeyRule &rule) {
+    return rule.path == member || rule.path.starts_with(member + ".");
+  });
 }
 
 std::vector<std::string> wordsOf(std::string_view text) {

@@ -8,6 +8,7 @@
 #define ATTNC_SPEC_MODELSPEC_H
 
 #include "compiler/spec/Located.h"
+#include "compiler/spec/ScoreExpression.h"
 
 #include <cstdint>
 #include <optional>
@@ -21,7 +22,7 @@ enum class Activation { Relu, Gelu, GeluTanh, Silu };
 enum class HeadActivation { None, Relu, Gelu, GeluTanh, Silu }; // `None`: there is no head
 enum class NormKind { Layer, Rms };
 enum class NormPlace { Pre, Post };
-enum class PositionKind { None, Sinusoidal, Learned };
+enum class PositionKind { None, Sinusoidal, Learned, Relative, Alibi, Rotary };
 enum class SinusoidLayout { Interleaved, Concatenated };
 enum class Tied { None, TargetOutput, SourceTarget, All };
 enum class TokenizerKind { Ids, SentencePiece, Vocabulary, Characters };
@@ -37,6 +38,9 @@ struct SideSpec {
   LocatedInteger heads;
   LocatedInteger headWidth;
   LocatedInteger feedForwardWidth;
+  LocatedId window;                         // keys that far away are seen, at most; nothing: all are
+  Located<std::string> score;               // expression of the self-attention's scores; empty: none
+  std::optional<ScoreExpression> scoreTree; // once checked
 };
 
 /// What follows the layers of an encoder that stands alone.
@@ -44,6 +48,11 @@ struct EncoderSpec : SideSpec {
   LocatedInteger tokenTypes;               // 0: none
   Located<bool> pooler;                    // tanh(linear(first position))
   Located<HeadActivation> maskedTokenHead; // logits of norm(activation(linear(x)))
+};
+
+struct DecoderSpec : SideSpec {
+  Located<std::string> crossScore; // expression of the scores of the attention to the source
+  std::optional<ScoreExpression> crossScoreTree;
 };
 
 struct FeedForwardSpec {
@@ -70,7 +79,8 @@ struct BiasesSpec {
   Located<bool> output;
 };
 
-/// Row `p + start` belongs to position `p`: of the learned table, or of the sinusoids.
+/// Row `p + start` belongs to position `p`: of the learned table, or of the sinusoids. The relative kinds act
+/// on scores, the rotary one on queries and keys, all in self-attention.
 struct PositionsSpec {
   Location where;
   Located<PositionKind> kind;
@@ -78,6 +88,10 @@ struct PositionsSpec {
   Located<bool> inclusive; // the slowest rate is 1/10000 itself
   LocatedInteger start;
   LocatedInteger maxLength;
+  LocatedInteger base;        // of the rates of sinusoidal and rotary ones
+  LocatedId rotatedWidth;     // nothing: the whole head
+  LocatedInteger buckets;     // relative
+  LocatedInteger maxDistance; // relative
 };
 
 struct EmbeddingSpec {
@@ -141,10 +155,11 @@ struct ModelSpec {
   Located<ModelKind> kind;
   LocatedInteger width;
   LocatedInteger heads;
+  LocatedId keyHeads;                            // nothing: as many as heads
   LocatedId headWidth;                           // nothing: width / heads, for each side
   Located<std::optional<double>> attentionScale; // nothing: 1 / sqrt(head width)
   EncoderSpec encoder;
-  SideSpec decoder;
+  DecoderSpec decoder;
   FeedForwardSpec feedForward;
   NormSpec norm;
   BiasesSpec biases;
@@ -160,6 +175,16 @@ struct ModelSpec {
 
 inline bool hasEncoder(const ModelSpec &model) { return *model.kind != ModelKind::Decoder; }
 inline bool hasDecoder(const ModelSpec &model) { return *model.kind != ModelKind::Encoder; }
+/// Whether there is a table of positions, which ends somewhere.
+inline bool limitsLength(PositionKind kind) {
+  return kind == PositionKind::Sinusoidal || kind == PositionKind::Learned || kind == PositionKind::Rotary;
+}
+inline int64_t keyHeadsOf(const ModelSpec &model, const SideSpec &side) {
+  return model.keyHeads.value.value_or(*side.heads);
+}
+inline int64_t rotatedWidthOf(const ModelSpec &model, const SideSpec &side) {
+  return model.positions.rotatedWidth.value.value_or(*side.headWidth);
+}
 inline bool hasMaskedTokenHead(const ModelSpec &model) {
   return *model.encoder.maskedTokenHead != HeadActivation::None;
 }

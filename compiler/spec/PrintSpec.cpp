@@ -35,6 +35,8 @@ template <typename T> static std::string numberText(T value) {
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
+static std::string textOrNull(const std::string &text) { return text.empty() ? "null" : escaped(text); }
+
 static std::string valueText(bool value) { return value ? "true" : "false"; }
 static std::string valueText(int64_t value) { return std::to_string(value); }
 static std::string valueText(double value) { return numberText(value); }
@@ -128,6 +130,11 @@ void SpecPrinter::printSide(std::string_view key, const SideSpec &side) {
   field("layers", side.layers);
   field("heads", side.heads);
   field("feed_forward_width", side.feedForwardWidth);
+  field("window", side.window);
+  place("score", textOrNull(*side.score), side.score.given ? side.score.where.line : 0);
+  if (key == "decoder" && hasEncoder(*spec.model))
+    place("cross_score", textOrNull(*spec.model->decoder.crossScore),
+          spec.model->decoder.crossScore.given ? spec.model->decoder.crossScore.where.line : 0);
   if (key == "encoder" && !hasDecoder(*spec.model)) {
     field("token_types", spec.model->encoder.tokenTypes);
     field("pooler", spec.model->encoder.pooler);
@@ -140,6 +147,7 @@ void SpecPrinter::printShape(const ModelSpec &model) {
   word("kind", model.kind);
   field("width", model.width);
   field("heads", model.heads);
+  field("key_heads", model.keyHeads);
   field("head_width", model.headWidth);
   field("attention_scale", model.attentionScale);
   if (hasEncoder(model))
@@ -169,13 +177,23 @@ void SpecPrinter::printShape(const ModelSpec &model) {
 void SpecPrinter::printPositions(const PositionsSpec &positions) {
   open("positions", "model.positions");
   word("kind", positions.kind);
-  if (*positions.kind == PositionKind::Sinusoidal) {
+  bool isSinusoidal = *positions.kind == PositionKind::Sinusoidal,
+       isRotary = *positions.kind == PositionKind::Rotary;
+  if (isSinusoidal || isRotary)
     word("layout", positions.layout);
+  if (isSinusoidal)
     field("inclusive", positions.inclusive);
-  }
-  if (*positions.kind != PositionKind::None) {
+  if (isSinusoidal || *positions.kind == PositionKind::Learned)
     field("start", positions.start);
+  if (limitsLength(*positions.kind))
     field("max_length", positions.maxLength);
+  if (isSinusoidal || isRotary)
+    field("base", positions.base);
+  if (isRotary)
+    field("rotated_width", positions.rotatedWidth);
+  if (*positions.kind == PositionKind::Relative) {
+    field("buckets", positions.buckets);
+    field("max_distance", positions.maxDistance);
   }
   close();
 }
@@ -284,10 +302,14 @@ std::string SpecPrinter::inputText(const GraphInput &input) {
 }
 
 std::string SpecPrinter::weightText(const GraphWeight &weight) {
+  path = "graph.weights.NAME";
   if (weight.value.empty()) {
     std::string shape;
     for (int64_t extent : weight.shape)
       shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+    if (*weight.sinusoid != GraphSinusoid::None)
+      return "{shape: [" + shape + "], sinusoid: " + wordText("sinusoid", *weight.sinusoid) +
+             ", base: " + valueText(*weight.base) + "}";
     return "{shape: [" + shape + "], tensor: " + escaped(*weight.tensor) +
            ", transposed: " + (*weight.transposed ? "true}" : "false}");
   }
@@ -309,8 +331,12 @@ std::string SpecPrinter::opText(const GraphOp &op) {
   text += "]";
   for (const std::string &key : wordsOf(graphOpRules()[size_t(*op.kind)].attributes)) {
     text += ", " + key + ": ";
-    if (key == "transposed")
-      text += *op.transposed ? "true" : "false";
+    if (key == "transposed" || key == "interleaved")
+      text += valueText(key == "transposed" ? *op.transposed : *op.interleaved);
+    else if (key == "score" || key == "mask")
+      text += textOrNull(key == "score" ? *op.score : *op.mask);
+    else if (key == "before" || key == "after")
+      text += valueText(key == "before" ? *op.before : *op.after);
     else if (key == "with")
       text += wordText(key, *op.with);
     else if (key == "by" || key == "epsilon")
@@ -344,6 +370,15 @@ void SpecPrinter::printGraph(const GraphSpec &graph) {
   for (const Located<std::string> &output : graph.outputs)
     outputs += (outputs.empty() ? "" : ", ") + *output;
   line("outputs", "[" + outputs + "]");
+  if (!graph.strides.empty())
+    line("strides", "");
+  indent += 2;
+  for (const GraphStrides &strides : graph.strides) {
+    std::string text;
+    for (const GraphAxis &stride : strides.strides)
+      text += (text.empty() ? "" : ", ") + *stride.name;
+    line(*strides.tensor, "[" + text + "]");
+  }
   indent = 0;
 }
 

@@ -19,11 +19,17 @@ static const GraphOpRule opRules[] = {
     {"activation", GraphOpKind::Activation, 1, 1, "with"},
     {"layer_norm", GraphOpKind::LayerNorm, 2, 3, "epsilon"},
     {"rms_norm", GraphOpKind::RmsNorm, 2, 2, "epsilon"},
+    {"l2_norm", GraphOpKind::L2Norm, 1, 1, "epsilon"},
+    {"rotary", GraphOpKind::Rotary, 2, 3, "interleaved"},
     {"split_heads", GraphOpKind::SplitHeads, 1, 1, "heads"},
     {"merge_heads", GraphOpKind::MergeHeads, 1, 1, ""},
     {"slice", GraphOpKind::Slice, 1, 1, "at width"},
+    {"additive_scores", GraphOpKind::AdditiveScores, 3, 3, ""},
+    {"score_map", GraphOpKind::ScoreMap, 1, 9, "score mask"},
     {"causal_mask", GraphOpKind::CausalMask, 1, 1, ""},
     {"padding_mask", GraphOpKind::PaddingMask, 2, 2, ""},
+    {"window_mask", GraphOpKind::WindowMask, 1, 2, "before after"},
+    {"prefix_mask", GraphOpKind::PrefixMask, 2, 2, ""},
     {"softmax", GraphOpKind::Softmax, 1, 1, ""},
     {"mean_heads", GraphOpKind::MeanHeads, 1, 1, ""},
     {"embed", GraphOpKind::Embed, 2, 2, ""},
@@ -44,6 +50,7 @@ public:
   void readInputs(MapReader inputs);
   void readWeights(MapReader weights);
   void readOps(MapReader ops);
+  void readStrides(MapReader strides);
   std::vector<Located<std::string>> readNames(std::string_view key, const YamlNode &node);
 
   GraphSpec graph;
@@ -168,6 +175,8 @@ void GraphReader::readWeights(MapReader weights) {
     weight.name = std::move(name);
     weight.transposed = reader.boolean("transposed");
     weight.tensor = reader.text("tensor");
+    weight.sinusoid = reader.choice<GraphSinusoid>("sinusoid");
+    weight.base = reader.integer("base");
     const YamlNode *value = reader.find("value");
     const YamlNode *shape = reader.find("shape");
     weight.shapeWhere = shape ? shape->where : reader.location();
@@ -234,6 +243,16 @@ void GraphReader::readAttributes(MapReader &reader, const GraphOpRule &rule, Gra
     op.width = reader.integer("width");
   if (takes("offset"))
     op.offset = reader.integer("offset");
+  if (takes("interleaved"))
+    op.interleaved = reader.boolean("interleaved");
+  if (takes("before"))
+    op.before = reader.optionalInteger("before");
+  if (takes("after"))
+    op.after = reader.optionalInteger("after");
+  if (takes("score"))
+    op.score = reader.text("score");
+  if (takes("mask"))
+    op.mask = reader.text("mask");
 }
 
 /// The rule of the mapping's first key that is an op, or null.
@@ -273,6 +292,27 @@ void GraphReader::readOps(MapReader ops) {
   });
 }
 
+void GraphReader::readStrides(MapReader strides) {
+  if (!strides.map())
+    return;
+  for (const YamlEntry &entry : strides.map()->entries) {
+    GraphStrides read{{entry.key, entry.where, true, true}, {}};
+    bool isRead = entry.value.isList() && !entry.value.items.empty();
+    for (const YamlNode &item : entry.value.items) {
+      isRead &= item.isScalar();
+      GraphAxis stride{{item.text, item.where, true, true}, std::nullopt};
+      if (isRead && !item.quoted && parseInteger(item.text))
+        stride.extent = readExtent(item).value_or(1);
+      read.strides.push_back(std::move(stride));
+    }
+    if (isRead)
+      graph.strides.push_back(std::move(read));
+    else
+      diagnostics.error(entry.value.where,
+                        "strides are a list of names and whole numbers, found " + entry.value.describe());
+  }
+}
+
 GraphSpec readGraph(MapReader reader, Diagnostics &diagnostics) {
   GraphReader graphReader(diagnostics);
   graphReader.graph.name = reader.text("name");
@@ -281,6 +321,7 @@ GraphSpec readGraph(MapReader reader, Diagnostics &diagnostics) {
   graphReader.readOps(reader.mapping("ops"));
   if (const YamlNode *outputs = reader.find("outputs"))
     graphReader.graph.outputs = graphReader.readNames("outputs", *outputs);
+  graphReader.readStrides(reader.mapping("strides"));
   return std::move(graphReader.graph);
 }
 

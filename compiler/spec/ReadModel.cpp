@@ -39,6 +39,8 @@ static void readSide(MapReader &reader, const ModelSpec &model, SideSpec &side) 
     side.headWidth.value = *model.width / *side.heads;
   else
     side.headWidth.valid = false;
+  side.window = reader.optionalInteger("window");
+  side.score = reader.text("score");
 }
 
 static void readEncoder(MapReader reader, ModelSpec &model) {
@@ -51,7 +53,12 @@ static void readEncoder(MapReader reader, ModelSpec &model) {
   model.encoder.maskedTokenHead = reader.choice<HeadActivation>("masked_token_head");
 }
 
-static void readDecoder(MapReader reader, ModelSpec &model) { readSide(reader, model, model.decoder); }
+static void readDecoder(MapReader reader, ModelSpec &model) {
+  readSide(reader, model, model.decoder);
+  if (!hasEncoder(model))
+    reader.refuse("cross_score", here(model));
+  model.decoder.crossScore = reader.text("cross_score");
+}
 
 /// Reads the sides that models of this kind have.
 static void readSides(MapReader &reader, ModelSpec &model) {
@@ -98,6 +105,10 @@ static PositionsSpec readPositions(MapReader reader) {
   positions.inclusive = reader.boolean("inclusive");
   positions.start = reader.integer("start");
   positions.maxLength = reader.integer("max_length");
+  positions.base = reader.integer("base");
+  positions.rotatedWidth = reader.optionalInteger("rotated_width");
+  positions.buckets = reader.integer("buckets");
+  positions.maxDistance = reader.integer("max_distance");
   return positions;
 }
 
@@ -206,7 +217,7 @@ static DecodingSpec readDecoding(MapReader reader, const PositionsSpec &position
   decoding.lengthPenalty = reader.number("length_penalty");
   decoding.minLength = reader.integer("min_length");
   decoding.maxLength = reader.integer("max_length");
-  bool isLimited = positions.maxLength.valid && *positions.kind != PositionKind::None;
+  bool isLimited = positions.maxLength.valid && limitsLength(*positions.kind);
   if (!decoding.maxLength.given && isLimited)
     decoding.maxLength.value = std::min(*decoding.maxLength, *positions.maxLength);
   decoding.earlyStopping = reader.choice<EarlyStopping>("early_stopping");
@@ -231,6 +242,7 @@ ModelSpec readModel(MapReader reader, Diagnostics &diagnostics) {
   model.kind = reader.choice<ModelKind>("kind");
   model.width = reader.integer("width");
   model.heads = reader.integer("heads");
+  model.keyHeads = reader.optionalInteger("key_heads");
   model.headWidth = reader.optionalInteger("head_width");
   model.attentionScale = reader.optionalNumber("attention_scale");
   model.feedForward = readFeedForward(reader.mapping("feed_forward"));

@@ -70,7 +70,7 @@ private:
   void addNorm(WeightRole role, int64_t layer = 0);
   void addAttention(WeightRole role, WeightRole norm, const SideSpec &side, int64_t layer);
   void addFeedForward(WeightRole role, WeightRole norm, const SideSpec &side, int64_t layer);
-  void addInput(WeightRole table, int64_t words, WeightRole positions, WeightRole norm);
+  void addInput(WeightRole table, int64_t words, WeightRole positions, WeightRole norm, const SideSpec &side);
   void addEncoder();
   void addEncoderHeads();
   void addDecoder();
@@ -101,8 +101,9 @@ void WeightLister::addNorm(WeightRole role, int64_t layer) {
 void WeightLister::addAttention(WeightRole role, WeightRole norm, const SideSpec &side, int64_t layer) {
   addNorm(norm, layer);
   int64_t inner = *side.heads * *side.headWidth, width = *model.width;
+  int64_t keyWidth = keyHeadsOf(model, side) * *side.headWidth;
   for (unsigned projection = 0; projection < 3; ++projection)
-    addLinear({role, layer, projection}, inner, width, *model.biases.attention);
+    addLinear({role, layer, projection}, projection ? keyWidth : inner, width, *model.biases.attention);
   addLinear({role, layer, 3}, width, inner, *model.biases.attention);
 }
 
@@ -115,7 +116,8 @@ void WeightLister::addFeedForward(WeightRole role, WeightRole norm, const SideSp
     addLinear({role, layer, 2}, inner, width, *model.biases.feedForward);
 }
 
-void WeightLister::addInput(WeightRole table, int64_t words, WeightRole positions, WeightRole norm) {
+void WeightLister::addInput(WeightRole table, int64_t words, WeightRole positions, WeightRole norm,
+                            const SideSpec &side) {
   bool isKnown =
       std::any_of(uses.begin(), uses.end(), [&](const WeightUse &use) { return use.role == table; });
   if (!isKnown)
@@ -123,13 +125,15 @@ void WeightLister::addInput(WeightRole table, int64_t words, WeightRole position
   if (*model.positions.kind == PositionKind::Learned)
     uses.push_back(
         {positions, 0, 0, false, {*model.positions.maxLength + *model.positions.start, *model.width}});
+  if (*model.positions.kind == PositionKind::Relative)
+    uses.push_back({positions, 0, 0, false, {*model.positions.buckets, *side.heads}});
   if (*model.norm.embedding)
     addNorm(norm);
 }
 
 void WeightLister::addEncoder() {
   addInput(sourceTable(model), *model.vocabulary.source, WeightRole::EncoderPositions,
-           WeightRole::EncoderEmbeddingNorm);
+           WeightRole::EncoderEmbeddingNorm, model.encoder);
   for (int64_t layer = 0; layer < *model.encoder.layers; ++layer) {
     addAttention(WeightRole::EncoderSelfAttention, WeightRole::EncoderSelfAttentionNorm, model.encoder,
                  layer);
@@ -160,7 +164,7 @@ void WeightLister::addOutput(int64_t words) {
 
 void WeightLister::addDecoder() {
   addInput(targetTable(model), *model.vocabulary.target, WeightRole::DecoderPositions,
-           WeightRole::DecoderEmbeddingNorm);
+           WeightRole::DecoderEmbeddingNorm, model.decoder);
   for (int64_t layer = 0; layer < *model.decoder.layers; ++layer) {
     addAttention(WeightRole::DecoderSelfAttention, WeightRole::DecoderSelfAttentionNorm, model.decoder,
                  layer);

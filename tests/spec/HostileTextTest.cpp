@@ -122,9 +122,8 @@ TEST(HostileText, MutatedSpecsAreReadOrRefusedWithAnError) {
   std::mt19937 random(20261121);
   std::vector<std::string> seeds = {
       smallModel("{random: 1}", "  norm: {place: pre, epsilon: 1e-6}\n  positions: {kind: learned}\n")};
-  for (const auto &entry :
-       std::filesystem::directory_iterator(tests::sourceFolder() / "tests/end-to-end/specs"))
-    seeds.push_back(tests::readFile(entry.path()));
+  for (const std::filesystem::path &path : tests::ownSpecs())
+    seeds.push_back(tests::readFile(path));
   unsigned read = 0, refused = 0;
   for (unsigned i = 0; i < 3000; ++i) {
     Diagnostics diagnostics;

@@ -186,6 +186,44 @@ TEST_F(Import, GivesWeightsTheirNamesInTheFile) {
   EXPECT_FALSE(module->lookupSymbol<attn::WeightOp>("encoder.embed.weight").getTransposed());
 }
 
+TEST_F(Import, WritesRelativePositionsAsMapsOfSelfAttention) {
+  auto module =
+      import(smallModel("{random: 1}", "  positions: {kind: relative, buckets: 8, max_distance: 20}\n"));
+  ASSERT_TRUE(module) << printed(diagnostics);
+  std::string ops = opsOf(*module, "encode");
+  EXPECT_NE(ops.find("matmul scale score_map padding_mask softmax"), std::string::npos) << ops;
+  EXPECT_EQ(count<attn::ScoreMapOp>(*module), 2u); // of each side, not of the attention to the source
+  auto table = module->lookupSymbol<attn::WeightOp>("decoder.pos_embed.weight");
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table.getType(), mlir::RankedTensorType::get({8, 2}, mlir::Float32Type::get(&context)));
+}
+
+TEST_F(Import, HidesWhatIsOutsideOfTheWindow) {
+  std::string text = smallModel("{random: 1}", "  key_heads: 1\n");
+  text.replace(text.find("decoder: {layers: 1}"), 20, "decoder: {layers: 1, window: 3}");
+  auto module = import(text);
+  ASSERT_TRUE(module) << printed(diagnostics);
+  unsigned windows = 0;
+  module->walk([&](attn::WindowMaskOp mask) {
+    ++windows;
+    EXPECT_EQ(mask.getBefore(), 3);
+    EXPECT_FALSE(mask.getAfter()); // the causal mask hides those
+  });
+  EXPECT_EQ(windows, 1u);
+  auto keys = module->lookupSymbol<attn::WeightOp>("encoder.layers.0.self_attn.k_proj.weight");
+  ASSERT_TRUE(keys);
+  EXPECT_EQ(keys.getType(), mlir::RankedTensorType::get({4, 8}, mlir::Float32Type::get(&context)));
+}
+
+TEST_F(Import, TurnsQueriesAndKeysOfSelfAttention) {
+  auto module = import(smallModel("{random: 1}", "  positions: {kind: rotary, base: 500}\n"));
+  ASSERT_TRUE(module) << printed(diagnostics);
+  EXPECT_EQ(count<attn::RotaryOp>(*module), 4u);
+  attn::SinusoidAttr angles = *module->lookupSymbol<attn::WeightOp>("rotary_angles_4").getSinusoid();
+  EXPECT_EQ(angles.getBase(), 500);
+  EXPECT_FALSE(angles.getInterleaved());
+}
+
 TEST_F(Import, OffsetsLearnedPositionsAndComputesSinusoids) {
   auto learned =
       import(smallModel("{random: 1}", "  positions: {kind: learned, start: 2, max_length: 10}\n"));
@@ -205,16 +243,15 @@ TEST_F(Import, OffsetsLearnedPositionsAndComputesSinusoids) {
 }
 
 TEST_F(Import, PrintsModulesThatParse) {
-  for (const auto &entry :
-       std::filesystem::directory_iterator(tests::sourceFolder() / "tests/end-to-end/specs")) {
-    std::string text = tests::readFile(entry.path());
+  for (const std::filesystem::path &path : tests::ownSpecs()) {
+    std::string text = tests::readFile(path);
     if (text.find("tokenizer:") != std::string::npos)
       text = text.substr(0, text.find("  tokenizer:"));
     auto module = import(text);
     ASSERT_TRUE(module) << printed(diagnostics);
     std::string printedModule;
     llvm::raw_string_ostream(printedModule) << *module;
-    EXPECT_TRUE(mlir::parseSourceString<mlir::ModuleOp>(printedModule, &context)) << entry.path();
+    EXPECT_TRUE(mlir::parseSourceString<mlir::ModuleOp>(printedModule, &context)) << path;
   }
 }
 
@@ -233,6 +270,7 @@ std::string graphOf(const std::string &op, const std::string &operands) {
   add("ids", "{shape: [batch, query], type: i32}");
   add("lengths", "{shape: [batch], type: i32}");
   add("scores", "{shape: [batch, head: 2, query, key]}");
+  add("hh", "{shape: [batch, head: 2, query, width: 4]}");
   text += "  weights:\n";
   add("ww", "{value: [[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]]}");
   add("vv", "{value: [1, 2, 3, 4]}");
@@ -261,7 +299,13 @@ TEST_F(Import, TakesEveryOpOfAGraph) {
                                                        {"add_positions", "[xx, ww], offset: 1"},
                                                        {"log_softmax", "xx"},
                                                        {"pick", "[xx, ids]"},
-                                                       {"take", "[xx, lengths]"}};
+                                                       {"take", "[xx, lengths]"},
+                                                       {"l2_norm", "xx"},
+                                                       {"rotary", "[hh, ww, lengths], interleaved: true"},
+                                                       {"additive_scores", "[hh, hh, vv]"},
+                                                       {"score_map", "[scores, vv], score: \"s * vv[key]\""},
+                                                       {"window_mask", "[scores, lengths], before: 3"},
+                                                       {"prefix_mask", "[scores, lengths]"}};
   for (auto [op, operands] : ops) {
     diagnostics = Diagnostics();
     if (op == std::string("merge_heads"))
@@ -307,9 +351,9 @@ TEST_F(Import, SpeaksOfTheYamlWhereShapesDoNotFit) {
 }
 
 TEST_F(Import, RefusesOperandsOfTheWrongKindWithoutACrash) {
-  const char *operands[] = {"xx", "ids", "lengths", "scores", "ww", "vv"};
-  const char *ops[] = {"linear", "matmul",       "add",           "mul",  "layer_norm", "rms_norm",
-                       "embed",  "padding_mask", "add_positions", "pick", "take"};
+  const char *operands[] = {"xx", "ids", "lengths", "scores", "hh", "ww", "vv"};
+  const char *ops[] = {"linear",       "matmul",        "add",  "mul",  "layer_norm", "rms_norm",   "embed",
+                       "padding_mask", "add_positions", "pick", "take", "rotary",     "prefix_mask"};
   for (const char *op : ops)
     for (const char *first : operands)
       for (const char *second : operands) {
@@ -323,6 +367,9 @@ TEST_F(Import, RefusesOperandsOfTheWrongKindWithoutACrash) {
                          "merge_heads: %",
                          "slice: %, width: 3",
                          "causal_mask: %",
+                         "window_mask: %, before: 3",
+                         "score_map: %, mask: \"key < query\"",
+                         "l2_norm: %",
                          "softmax: %",
                          "mean_heads: %",
                          "log_softmax: %"};
@@ -332,6 +379,23 @@ TEST_F(Import, RefusesOperandsOfTheWrongKindWithoutACrash) {
       std::string rest = op.substr(op.find(": ") + 2);
       auto module = import(graphOf(op.substr(0, op.find(": ")), rest.replace(rest.find('%'), 1, operand)));
       EXPECT_NE(bool(module), diagnostics.hasErrors()) << op << " " << operand;
+    }
+}
+
+TEST_F(Import, RefusesScoresOfTheWrongKindWithoutACrash) {
+  const char *operands[] = {"xx", "ids", "lengths", "scores", "hh", "ww", "vv"};
+  auto check = [&](const std::string &op, const std::string &rest) {
+    diagnostics = Diagnostics();
+    auto module = import(graphOf(op, rest));
+    EXPECT_NE(bool(module), diagnostics.hasErrors()) << op << " " << rest;
+  };
+  for (std::string first : operands)
+    for (std::string second : operands) {
+      check("window_mask", "[" + first + ", " + second + "], after: 3");
+      for (const char *index : {"key", "head, key", "batch, head, query, key, key"})
+        check("score_map", "[" + first + ", " + second + "], score: \"s + " + second + "[" + index + "]\"");
+      for (std::string third : operands)
+        check("additive_scores", "[" + first + ", " + second + ", " + third + "]");
     }
 }
 
@@ -347,7 +411,7 @@ std::string withSwappedWords(const std::string &text, std::mt19937 &random) {
 
 TEST_F(Import, SwappedWordsAreImportedOrRefusedWithAnError) {
   std::mt19937 random(20261121);
-  std::string text = tests::readFile(tests::sourceFolder() / "tests/end-to-end/specs/textbook-biases.yaml");
+  std::string text = tests::readFile(tests::sourceFolder() / "examples/textbook/biases.yaml");
   text = text.substr(text.find("weights:")); // without the comment at the top
   unsigned imported = 0, refused = 0;
   for (unsigned i = 0; i < 2000; ++i) {

@@ -20,7 +20,7 @@ std::string reference() { return tests::readFile(tests::sourceFolder() / "docs/y
 
 /// Rows `| `key` | type | default | constraint | meaning |`: the first four cells by key.
 std::map<std::string, std::string> rowsOf(const std::string &text) {
-  static const std::regex pattern(R"(\| `([A-Za-z_.]+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \| [^|]+ \|)");
+  static const std::regex pattern(R"(\| `([A-Za-z0-9_.]+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \| [^|]+ \|)");
   std::map<std::string, std::string> rows;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {

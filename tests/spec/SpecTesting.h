@@ -8,10 +8,12 @@
 
 #include "compiler/spec/ReadSpec.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace attnc::tests {
 
@@ -38,6 +40,17 @@ inline std::string readFile(const std::filesystem::path &path) {
 }
 
 inline std::filesystem::path sourceFolder() { return ATTNC_SOURCE_DIR; }
+
+/// The project's own specs.
+inline std::vector<std::filesystem::path> ownSpecs() {
+  std::vector<std::filesystem::path> paths;
+  for (const char *folder : {"tests/end-to-end/specs", "examples/textbook", "examples/one-kernel"})
+    for (const auto &entry : std::filesystem::directory_iterator(sourceFolder() / folder))
+      if (entry.path().extension() == ".yaml")
+        paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
 
 /// Everything that `diagnostics` prints.
 inline std::string printed(const Diagnostics &diagnostics) {

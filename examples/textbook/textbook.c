@@ -1,10 +1,11 @@
-/* textbook.c - the first two worked examples of the textbook through compiled graphs, compared with its numbers.
+/* textbook.c - worked examples of the textbook through compiled graphs, compared with its numbers.
  * SPDX-License-Identifier: Apache-2.0
  *
- * usage: textbook THREE_WORDS_WEIGHTS EIGHT_WORDS_WEIGHTS
+ * usage: textbook THREE_WORDS_WEIGHTS EIGHT_WORDS_WEIGHTS SCORES_WEIGHTS
  */
 
 #include "textbook_eight_words.h"
+#include "textbook_scores.h"
 #include "textbook_three_words.h"
 
 #include <math.h>
@@ -70,8 +71,47 @@ static int check_eight_words(const char *weight_file) {
   return differ("eight words: output", 8 * 4, got, output);
 }
 
+typedef int32_t (*run_function)(attnrt_kernel_context *, const attnrt_variant *, const char *, char *, int64_t,
+                                int64_t, const float *, float *);
+
+/* The three words with five score functions, computed in double precision. */
+static int check_scores(const char *weight_file) {
+  static const float words[3 * 4] = {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1};
+  static const struct {
+    const char *name;
+    run_function run;
+    int64_t (*arena)(int64_t, int64_t);
+    double output[3 * 3];
+  } all[] = {
+      {"dot", textbook_scores_run_dot, textbook_scores_arena_dot,
+       {1.936621, 6.683105, 1.595068, 1.999994, 7.963992, 0.053976, 1.999705, 7.759892, 0.358389}},
+      {"scaled", textbook_scores_run_scaled, textbook_scores_arena_scaled,
+       {1.863874, 6.319371, 1.704189, 1.99911, 7.814124, 0.273472, 1.992555, 7.479636, 0.735877}},
+      {"general", textbook_scores_run_general, textbook_scores_arena_general,
+       {1.999671, 7.962064, 0.054929, 1.999994, 7.995018, 0.007436, 1.999999, 7.998173, 0.002736}},
+      {"additive", textbook_scores_run_additive, textbook_scores_arena_additive,
+       {1.68582, 5.408758, 2.001782, 1.667251, 5.315763, 2.029859, 1.669675, 5.345636, 1.999596}},
+      {"cosine", textbook_scores_run_cosine, textbook_scores_arena_cosine,
+       {1.61328, 5.016877, 2.154368, 1.679027, 5.358053, 2.03708, 1.641193, 5.158814, 2.108937}}};
+  char *weights = read_weights(weight_file);
+  int wrong = 0;
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
+    float got[9];
+    char *arena = make_arena(all[i].arena(1, 3));
+    if (all[i].run(0, textbook_scores_best_variant(), weights, arena, 1, 3, words, got) != 0)
+      return 1;
+    wrong += differ(all[i].name, 9, got, all[i].output);
+    free(arena);
+  }
+  free(weights);
+  return wrong;
+}
+
 int main(int argc, char **argv) {
-  if (argc != 3)
+  if (argc != 4)
     return 2;
-  return check_three_words(argv[1]) + check_eight_words(argv[2]) != 0;
+  if (check_three_words(argv[1]) + check_eight_words(argv[2]) + check_scores(argv[3]) != 0)
+    return 1;
+  puts("every number is the book's");
+  return 0;
 }

@@ -1,0 +1,77 @@
+"""Calls the graphs of a bundle's shared library from Python, as a C program would. Standard library only."""
+
+import ctypes
+import json
+import unittest
+
+from bundles import CC
+
+
+class _Invocation(ctypes.Structure):
+    _fields_ = [("context", ctypes.c_void_p), ("tensors", ctypes.POINTER(ctypes.c_void_p)),
+                ("sizes", ctypes.POINTER(ctypes.c_int64)), ("arena", ctypes.c_void_p), ("state", ctypes.c_void_p),
+                ("weights", ctypes.c_void_p), ("kernels", ctypes.c_void_p)]
+
+
+_SIZES = ctypes.POINTER(ctypes.c_int64)
+
+
+class _Entry(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("run", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(_Invocation))),
+                ("arena_bytes", ctypes.CFUNCTYPE(ctypes.c_int64, _SIZES))]
+
+
+class _Variant(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("features", ctypes.c_char_p), ("kernels", ctypes.c_void_p)]
+
+
+class _Descriptor(ctypes.Structure):
+    _fields_ = [("abi_version", ctypes.c_uint32), ("entry_count", ctypes.c_uint32), ("variant_count", ctypes.c_uint32),
+                ("kernel_count", ctypes.c_uint32), ("name", ctypes.c_char_p), ("entries", ctypes.POINTER(_Entry)),
+                ("variants", ctypes.POINTER(_Variant)), ("state_bytes", ctypes.c_void_p), ("hash", ctypes.c_char_p)]
+
+
+def _aligned(size, content=b""):
+    """Memory at a multiple of 64 bytes: (what owns it, its address)."""
+    owner = ctypes.create_string_buffer(size + 64)
+    address = (ctypes.addressof(owner) + 63) // 64 * 64
+    ctypes.memmove(address, content, len(content))
+    return owner, address
+
+
+class Bundle:
+    def __init__(self, folder):
+        if any("-fsanitize" in option for option in CC):
+            raise unittest.SkipTest("Python has no sanitizer's runtime, which the bundle's library needs")
+        self.manifest = json.loads((folder / "manifest.json").read_text())
+        self.library = ctypes.CDLL(str(next(folder.glob("*.so"))))
+        self.descriptor = _Descriptor.in_dll(self.library, self.manifest["name"] + "_descriptor")
+        file = (folder / self.manifest["weights"]["file"]).read_bytes()
+        data = file[8 + int.from_bytes(file[:8], "little"):]
+        self.weights = _aligned(len(data), data)
+
+    def variants(self):
+        return [v["name"] for v in self.manifest["variants"]]
+
+    def call(self, entry, sizes, *inputs, variant=-1):
+        """Runs `entry` on lists of numbers; gives one list for each result."""
+        number = next(i for i, e in enumerate(self.manifest["entries"]) if e["name"] == entry)
+        described = self.manifest["entries"][number]
+        vector = (ctypes.c_int64 * len(self.manifest["sizes"]))(*(sizes.get(s, 0) for s in self.manifest["sizes"]))
+        tensors = []
+        for argument, values in zip(described["arguments"] + described["results"],
+                                    list(inputs) + [None] * len(described["results"])):
+            count = 1
+            for extent in argument["shape"]:
+                count *= extent if isinstance(extent, int) else sizes[extent]
+            kind = ctypes.c_float if argument["type"] == "f32" else ctypes.c_int32
+            assert values is None or len(values) == count, (argument["name"], len(values), count)
+            tensors.append((kind * max(count, 1))(*(values or [])))
+        arena = _aligned(self.descriptor.entries[number].arena_bytes(vector))
+        pointers = (ctypes.c_void_p * len(tensors))(*(ctypes.addressof(t) for t in tensors))
+        kernels = self.descriptor.variants[range(self.descriptor.variant_count)[variant]].kernels
+        call = _Invocation(None, pointers, vector, arena[1], None, self.weights[1], kernels)
+        code = self.descriptor.entries[number].run(ctypes.byref(call))
+        if code != 0:
+            raise RuntimeError(f"entry {entry} gave {code}")
+        return [list(t) for t in tensors[len(inputs):]]
