@@ -8,6 +8,7 @@ export PATH="$PWD/.venv/bin:$PATH"
 cmake --build --preset release
 attnc=build/release/bin/attnc
 bundle=build/korean-english
-[ -e "$bundle/manifest.json" ] && [ "$bundle/manifest.json" -nt "$attnc" ] ||
+# Anew where the compiler, the spec, the weights or the tokenizer is newer than the bundle.
+[ -e "$bundle/manifest.json" ] && [ -z "$(find "$attnc" examples/korean-english -newer "$bundle/manifest.json" -print -quit)" ] ||
   "$attnc" compile examples/korean-english/model.yaml -o "$bundle"
 echo '어제 카페 갔었어 거기 사람 많더라' | "$attnc" run "$bundle"

@@ -5,9 +5,8 @@
 // whole requests, encoder included.
 
 #include "compiler/driver/Commands.h"
-#include "compiler/driver/SentenceLines.h"
+#include "compiler/driver/Flags.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -77,7 +76,9 @@ attnrt_session_options Bench::makeCapacity() const {
 void Bench::decodeOnce(int length) {
   attnrt_decode_options decoding = model.decodeOptions();
   decoding.beam = options.beam;
-  decoding.n_best = 1;
+  decoding.n_best = decoding.num_beam_groups = 1;
+  decoding.sample = decoding.return_alternatives = 0;
+  decoding.diversity_penalty = 0;
   decoding.forced_eos_token_id = -1; // or the last token would be the end token
   decoding.min_length = decoding.max_length = length;
   const auto results = session.decode(sources, decoding);
@@ -136,8 +137,8 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<attnc::BenchOptions>();
   CLI::App *command =
       app.add_subcommand("bench", "Time decoding: tokens/s and ms (minimum and median) of whole requests");
-  command->add_option("bundle", options->bundle.folder, "Folder written by 'attnc compile'")->required();
-  const auto length = CLI::Range(1, 1 << 20);
+  attnc::addBundleFlags(*command, options->bundle, "Options");
+  const auto length = attnc::wholeIn({1, 1 << 20});
   command->add_option("--batch", options->batch, "Sentences at once")->required()->check(length);
   command->add_option("--source-length", options->sourceLength, "Tokens of each source")
       ->required()
@@ -145,11 +146,8 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
   command->add_option("--target-length", options->targetLength, "Tokens of each output, exactly")
       ->required()
       ->check(length);
-  command->add_option("--beam", options->beam, "Hypotheses per sentence")->check(CLI::Range(1, 1024));
-  command->add_option("--threads", options->bundle.threads, "Threads; 0: one per core")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--variant", options->bundle.variant,
-                      "Kernels to use; the best this machine can run if not given");
+  command->add_option("--beam", options->beam, "Hypotheses per sentence")
+      ->check(attnc::wholeIn(attnrt::ranges::beam));
   command->add_flag("--profile", options->profile, "Also the time before and of each further step");
   command->add_flag("--json", options->json, "Print one object");
   command->callback(

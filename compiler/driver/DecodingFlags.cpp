@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "compiler/driver/DecodingFlags.h"
+#include "compiler/driver/Flags.h"
 
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
 #include <fstream>
 #include <sstream>
 
 namespace attnc {
 namespace {
+
+namespace ranges = attnrt::ranges;
 
 attnrt_stopping parseStopping(const std::string &text) {
   if (text == "never")
@@ -18,33 +18,43 @@ attnrt_stopping parseStopping(const std::string &text) {
   return text == "true" ? ATTNRT_STOP_EARLY : ATTNRT_STOP_LATER;
 }
 
+/// What the option `flag` gives.
+Ids parseIdsOf(const std::string &flag, const std::string &text) {
+  try {
+    return parseIds(text);
+  } catch (const std::exception &error) {
+    throw std::runtime_error(flag + ": " + error.what());
+  }
+}
+
 Ids readShortlist(const std::string &path) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
   if (!file)
-    throw std::runtime_error("the shortlist '" + path + "' cannot be read");
-  Ids ids = parseIds(text.str());
+    throw std::runtime_error("--shortlist: '" + path + "' cannot be read");
+  Ids ids = parseIdsOf("--shortlist", text.str());
   if (ids.empty())
-    throw std::runtime_error("the shortlist '" + path + "' is empty");
+    throw std::runtime_error("--shortlist: '" + path + "' is empty");
   return ids;
 }
 
 void addSearchFlags(CLI::App &command, DecodingFlags &flags) {
-  const auto hypotheses = CLI::Range(1, 1024);
   const char *group = "Search";
   command.add_option("--beam", flags.beam, "Hypotheses followed at once; 1 is greedy")
-      ->check(hypotheses)
+      ->check(wholeIn(ranges::beam))
       ->group(group);
   auto *nBest = command.add_option("--n-best", flags.nBest, "Outputs (or samples) per line")
-                    ->check(hypotheses)
+                    ->check(wholeIn(ranges::beam))
                     ->group(group);
-  command.add_option("--length-penalty", flags.lengthPenalty, "Scores are sum / length ^ this")->group(group);
+  command.add_option("--length-penalty", flags.lengthPenalty, "Scores are sum / length ^ this")
+      ->check(numberIn(ranges::lengthPenalty))
+      ->group(group);
   command.add_option("--min-length", flags.minLength, "Tokens before the end token is allowed")
-      ->check(CLI::NonNegativeNumber)
+      ->check(wholeIn(ranges::minLength))
       ->group(group);
   command.add_option("--max-length", flags.maxLength, "Tokens at most, the end token counted")
-      ->check(CLI::PositiveNumber)
+      ->check(wholeIn(ranges::maxLength))
       ->group(group);
   command
       .add_option("--early-stopping", flags.earlyStopping, "When a beam search ends: true, false or never")
@@ -52,28 +62,31 @@ void addSearchFlags(CLI::App &command, DecodingFlags &flags) {
       ->group(group);
   command
       .add_option("--patience", flags.patience, "A beam search is for this times as many finished outputs")
+      ->check(numberIn(ranges::patience))
       ->group(group);
   command.add_option("--num-beam-groups", flags.beamGroups, "Groups that a diverse beam search divides into")
-      ->check(hypotheses)
+      ->check(wholeIn(ranges::beam))
       ->group(group);
   command
       .add_option("--diversity-penalty", flags.diversityPenalty,
                   "What a token loses for each earlier group's hypothesis that takes it")
+      ->check(numberIn(ranges::penalty))
       ->group(group);
   command
       .add_option("--coverage-penalty", flags.coveragePenalty,
                   "What outputs lose for source tokens that they did not look at")
+      ->check(numberIn(ranges::penalty))
       ->group(group);
   command
       .add_option("--alternatives", flags.alternatives,
                   "That many outputs per line, each with another first token (after the prefix)")
-      ->check(hypotheses)
+      ->check(wholeIn(ranges::beam))
       ->excludes(nBest)
       ->group(group);
   command
       .add_option("--min-alternative-probability", flags.minAlternativeProbability,
                   "Of an alternative's first token")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(numberIn(ranges::probability))
       ->group(group);
 }
 
@@ -82,26 +95,34 @@ void addTokenFlags(CLI::App &command, DecodingFlags &flags) {
   command
       .add_option("--repetition-penalty", flags.repetitionPenalty,
                   "Above 1: tokens become less probable once they have occurred")
+      ->check(numberIn(ranges::repetitionPenalty))
       ->group(group);
   command
       .add_option("--no-repeat-ngram-size", flags.ngramSize,
                   "No run of so many tokens comes twice; 0: any may")
-      ->check(CLI::NonNegativeNumber)
+      ->check(wholeIn(ranges::ngramSize))
       ->group(group);
   command.add_option("--suppress-tokens", flags.suppressed, "Ids that never occur: 3,4,5")
+      ->check(wholeIn(ranges::ids))
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->group(group);
   command.add_option("--begin-suppress-tokens", flags.beginSuppressed, "Ids that are never the first: 3,4,5")
+      ->check(wholeIn(ranges::ids))
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->group(group);
   command
       .add_option("--bad-words-ids", flags.badWords,
                   "A sequence of ids that never occurs: \"3 4 5\"; repeatable")
+      ->allow_extra_args(false)
       ->group(group);
   command
       .add_option("--forced-bos-token-id", flags.forcedFirst, "The first token, before the prefix; -1: any")
+      ->check(wholeIn(ranges::idOrNone))
       ->group(group);
   command.add_option("--forced-eos-token-id", flags.forcedLast, "The token at the maximum length; -1: any")
+      ->check(wholeIn(ranges::idOrNone))
       ->group(group);
   command
       .add_option("--shortlist", flags.shortlistFile, "A file of ids: no others occur, but for the end token")
@@ -114,23 +135,32 @@ void addTokenFlags(CLI::App &command, DecodingFlags &flags) {
 
 void addSamplingFlags(CLI::App &command, DecodingFlags &flags) {
   const char *group = "Sampling";
-  command.add_flag("--sample", flags.samples, "Draw tokens instead of searching")->group(group);
+  command
+      .add_flag_function(
+          "--sample,!--no-sample", [&](int64_t count) { flags.samples = count > 0; },
+          "Draw tokens instead of searching")
+      ->group(group);
   command.add_option("--top-k", flags.topK, "Draw from the k most probable tokens; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(wholeIn(ranges::topK))
       ->group(group);
   command
       .add_option("--top-p", flags.topP, "Draw from the fewest tokens that have this probability together")
+      ->check(numberIn(ranges::share))
       ->group(group);
   command.add_option("--min-p", flags.minP, "Draw from tokens this much as probable as the best")
+      ->check(numberIn(ranges::probability))
       ->group(group);
   command
       .add_option("--typical-p", flags.typicalP,
                   "Draw from the fewest typical tokens that have this probability together")
+      ->check(numberIn(ranges::share))
       ->group(group);
   command
       .add_option("--temperature", flags.temperature, "Above 1 flattens, below 1 sharpens the distribution")
+      ->check(numberIn(ranges::temperature))
       ->group(group);
   command.add_option("--seed", flags.seed, "Seed and place among the lines fix a line's samples")
+      ->check(wholeIn(ranges::seed))
       ->group(group);
 }
 
@@ -151,22 +181,23 @@ DecodingOptions::DecodingOptions(const Model &model, const DecodingFlags &flags)
     : options(model.decodeOptions()) {
   setSearch(flags);
   setTokenRules(flags);
-  options.sample = flags.samples;
-  options.top_k = flags.topK;
-  options.top_p = flags.topP;
-  options.min_p = flags.minP;
-  options.typical_p = flags.typicalP;
-  options.temperature = flags.temperature;
+  assign(options.sample, flags.samples);
+  assign(options.top_k, flags.topK);
+  assign(options.top_p, flags.topP);
+  assign(options.min_p, flags.minP);
+  assign(options.typical_p, flags.typicalP);
+  assign(options.temperature, flags.temperature);
   options.seed = flags.seed;
 }
 
 void DecodingOptions::setSearch(const DecodingFlags &flags) {
-  options.return_alternatives = flags.alternatives > 0;
-  options.n_best = flags.alternatives > 0 ? flags.alternatives : flags.nBest.value_or(1);
-  options.beam =
-      flags.beam.value_or(flags.alternatives > 0 ? options.beam : std::max(options.beam, options.n_best));
-  options.min_length = flags.minLength.value_or(options.min_length);
-  options.max_length = flags.maxLength.value_or(std::max(options.max_length, options.min_length));
+  if (flags.alternatives || flags.nBest) // the one excludes the other
+    options.return_alternatives = flags.alternatives.has_value();
+  assign(options.n_best, flags.nBest);
+  assign(options.n_best, flags.alternatives);
+  assign(options.beam, flags.beam);
+  assign(options.min_length, flags.minLength);
+  assign(options.max_length, flags.maxLength);
   if (flags.earlyStopping)
     options.stopping = parseStopping(*flags.earlyStopping);
   assign(options.length_penalty, flags.lengthPenalty);
@@ -174,7 +205,7 @@ void DecodingOptions::setSearch(const DecodingFlags &flags) {
   assign(options.num_beam_groups, flags.beamGroups);
   assign(options.diversity_penalty, flags.diversityPenalty);
   assign(options.coverage_penalty, flags.coveragePenalty);
-  options.min_alternative_probability = flags.minAlternativeProbability;
+  assign(options.min_alternative_probability, flags.minAlternativeProbability);
 }
 
 void DecodingOptions::setTokenRules(const DecodingFlags &flags) {
@@ -195,7 +226,7 @@ void DecodingOptions::setTokenRules(const DecodingFlags &flags) {
     options.begin_suppress_tokens = beginSuppressed.data();
   }
   for (const std::string &word : flags.badWords)
-    badWords.push_back(parseIds(word));
+    badWords.push_back(parseIdsOf("--bad-words-ids", word));
   if (!badWords.empty()) {
     badWordViews = attnrt::api::view(badWords);
     options.bad_words_count = badWordViews.size();

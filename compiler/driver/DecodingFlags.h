@@ -20,15 +20,12 @@ struct DecodingFlags {
   std::optional<float> lengthPenalty, patience, diversityPenalty, coveragePenalty, repetitionPenalty;
   std::optional<std::string> earlyStopping;
   std::optional<Ids> suppressed, beginSuppressed;
-  std::optional<int> forcedFirst, forcedLast;
+  std::optional<int> forcedFirst, forcedLast, alternatives, topK;
   std::vector<std::string> badWords; // ids, separated by white space
   std::string shortlistFile;
-  int alternatives = 0; // 0: none are asked for
-  float minAlternativeProbability = 0;
+  std::optional<float> minAlternativeProbability, topP, minP, typicalP, temperature;
   bool renormalizes = false;
-  bool samples = false;
-  int topK = 0;
-  float topP = 1, minP = 0, typicalP = 1, temperature = 1;
+  std::optional<bool> samples;
   uint64_t seed = 0;
 };
 

@@ -24,7 +24,10 @@ bool Frontend::reportUnless(bool succeeded) {
 
 bool Frontend::read(const std::string &path, const SpecOptions &options) {
   readSpec = loadSpec(path, options, diagnostics);
-  return reportUnless(readSpec.has_value());
+  if (!reportUnless(readSpec.has_value()))
+    return false;
+  diagnostics.print(std::cerr); // warnings
+  return true;
 }
 
 bool Frontend::load(const std::string &path, const SpecOptions &options) {

@@ -2,8 +2,57 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "compiler/driver/Commands.h"
+#include "compiler/spec/Words.h"
 
 #include <CLI/CLI.hpp>
+
+#include <iostream>
+
+namespace {
+
+/// `attnc run`, or `attnc` where no command is given.
+const CLI::App &chosenCommand(const CLI::App &app) {
+  const std::vector<CLI::App *> chosen = app.get_subcommands();
+  return chosen.empty() ? app : *chosen.front();
+}
+
+std::vector<std::string> optionNames(const CLI::App &command) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  return names;
+}
+
+std::vector<std::string> commandNames(const CLI::App &app) {
+  std::vector<std::string> names;
+  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+    if (!command->get_group().empty()) // else it is hidden
+      names.push_back(command->get_name());
+  return names;
+}
+
+/// What is wrong with the command line. A word that nothing knows comes first: whatever else is missing may
+/// only be misspelt.
+std::string describeMistake(const CLI::App &app, const CLI::ParseError &error) {
+  const CLI::App &command = chosenCommand(app);
+  const std::string name = &command == &app ? "attnc" : "attnc " + command.get_name();
+  const std::vector<std::string> unknown = app.remaining(true);
+  for (const std::string &word : unknown)
+    if (word.starts_with("-")) {
+      const std::string flag = word.substr(0, word.find('='));
+      return attnc::quote(flag) + " is no option of '" + name + "'" +
+             attnc::didYouMean(flag, optionNames(command));
+    }
+  if (&command != &app)
+    return unknown.empty() ? error.what()
+                           : attnc::quote(unknown.front()) + " is one argument too many for '" + name + "'";
+  return unknown.empty() ? "a command is missing; known are " + attnc::listed(commandNames(app))
+                         : attnc::quote(unknown.front()) + " is no command" +
+                               attnc::didYouMeanOrKnown(unknown.front(), commandNames(app));
+}
+
+} // namespace
 
 int main(int argc, char **argv) {
   CLI::App app("Compiles descriptions of attention models to native code, and runs what it compiled.",
@@ -28,7 +77,15 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : 2; // --help and --version end up here as well
+    if (error.get_exit_code() == 0) // --help and --version end up here as well
+      return app.exit(error);
+    const CLI::App &command = chosenCommand(app);
+    std::cerr << "attnc: error: " << describeMistake(app, error) << "\nTry 'attnc "
+              << (&command == &app ? "" : command.get_name() + " ") << "--help'.\n";
+    return 2;
+  } catch (const std::exception &error) { // memory that ran out, above all
+    std::cerr << "attnc: error: " << error.what() << "\n";
+    return 1;
   }
   return exitCode;
 }

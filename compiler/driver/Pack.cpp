@@ -19,8 +19,9 @@ void addPackCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand("pack", "Puts other weights of the same shapes into a bundle");
   command->add_option("BUNDLE", options->bundle, "The bundle to change")->required();
   command
-      ->add_option("WEIGHTS", options->weights,
-                   "A safetensors file, a folder that holds model.safetensors, or random:SEED")
+      ->add_option(
+          "WEIGHTS", options->weights,
+          "A safetensors file (F32, F16 or BF16), a folder that holds model.safetensors, or random:SEED")
       ->required();
   command->callback([options, &exitCode] {
     attnc::WeightSource source;

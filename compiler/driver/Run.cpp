@@ -3,16 +3,14 @@
 
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/DecodingFlags.h"
+#include "compiler/driver/Flags.h"
 #include "compiler/driver/HeatMap.h"
 #include "compiler/driver/OutputPrinter.h"
 #include "compiler/driver/RunEncoder.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <unistd.h>
 
@@ -46,14 +44,16 @@ public:
   Runner(const RunOptions &options, const Model &model)
       : options(options), model(model), codec(model, options.bundle.ids), decoding(model, options.decoding),
         session(model, makeCapacity()), printer(model, codec, options.format, decoding->n_best) {
-    if (!options.prefix.empty())
-      prefix = codec.read(ATTNRT_TARGET, options.prefix);
+    readPrefix();
+    checkOptions();
   }
 
   /// The exit code.
   int run();
 
 private:
+  void readPrefix();
+  void checkOptions();
   size_t batch() const;
   size_t linesAtOnce() const;
   attnrt_session_options makeCapacity();
@@ -75,6 +75,25 @@ private:
   uint64_t sentenceNumber = 0; // of those decoded, whatever the batches: samples depend on it
   bool hasDrawn = false;
 };
+
+void Runner::readPrefix() {
+  try {
+    prefix = codec.read(ATTNRT_TARGET, options.prefix);
+  } catch (const std::exception &error) {
+    throw std::runtime_error(std::string("--prefix: ") + error.what());
+  }
+}
+
+/// What is wrong with all lines is told once, before any of them.
+void Runner::checkOptions() {
+  const attnrt_ids view{prefix.size(), prefix.data()};
+  decoding->prefixes = prefix.empty() ? nullptr : &view;
+  model.checkOptions(*decoding);
+  decoding->prefixes = nullptr;
+  if (options.batchTokens > 0 && decoding->sample)
+    throw std::runtime_error(
+        "--batch-tokens is not for samples, which depend on their place among the lines");
+}
 
 size_t Runner::batch() const {
   if (options.batch > 0)
@@ -131,23 +150,17 @@ std::vector<Sentence> Runner::read(const std::vector<std::string> &lines) const 
 
 /// Which sentences are decoded together: neighbours, or those of similar length.
 std::vector<std::vector<size_t>> Runner::makeBatches(const std::vector<Sentence> &sentences) const {
-  std::vector<size_t> order;
+  std::vector<size_t> numbers, lengths;
   for (size_t i = 0; i < sentences.size(); ++i)
-    if (!sentences[i].source.empty())
-      order.push_back(i);
-  const auto length = [&](size_t i) { return sentences[i].source.size(); };
-  if (options.batchTokens > 0)
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return length(a) < length(b); });
-  std::vector<std::vector<size_t>> batches;
-  for (const size_t i : order) {
-    // Sorted, the newest sentence is the longest, to which the others are padded.
-    const bool isFull = batches.empty() || batches.back().size() == batch() ||
-                        (options.batchTokens > 0 &&
-                         (batches.back().size() + 1) * length(i) > static_cast<size_t>(options.batchTokens));
-    if (isFull)
-      batches.emplace_back();
-    batches.back().push_back(i);
-  }
+    if (!sentences[i].source.empty()) {
+      numbers.push_back(i);
+      lengths.push_back(sentences[i].source.size());
+    }
+  std::vector<std::vector<size_t>> batches =
+      attnrt::api::makeBatches(lengths, batch(), static_cast<size_t>(options.batchTokens));
+  for (std::vector<size_t> &batch : batches)
+    for (size_t &i : batch)
+      i = numbers[i];
   return batches;
 }
 
@@ -172,7 +185,10 @@ void Runner::decodeBatch(const std::vector<size_t> &batch, std::vector<Sentence>
       sentences[batch[i]].outputs = std::move(results[i]);
     sentenceNumber += batch.size();
     return;
-  } catch (const std::exception &error) {
+  } catch (const attnrt::api::Error &error) {
+    const bool isSentences = error.status == ATTNRT_INVALID_ARGUMENT || error.status == ATTNRT_OUT_OF_RANGE;
+    if (!isSentences)
+      throw;
     if (batch.size() == 1) {
       sentences[batch[0]].mistake = error.what();
       ++sentenceNumber;
@@ -244,24 +260,17 @@ void addLineFlags(CLI::App &command, RunOptions &options) {
 
 void addMachineFlags(CLI::App &command, RunOptions &options) {
   const char *group = "Machine";
+  addBundleFlags(command, options.bundle, group);
   command
       .add_option("--batch", options.batch,
                   "Lines decoded together, at most (default 32, at a terminal 1, by tokens 256)")
-      ->check(CLI::Range(1, 65536))
+      ->check(wholeIn({1, 65536}))
       ->group(group);
   command
       .add_option("--batch-tokens", options.batchTokens,
                   "Source tokens decoded together, at most, padding counted: lines of similar length are put "
                   "together, outputs keep the order of the lines")
-      ->check(CLI::Range(1, 1 << 24))
-      ->excludes("--sample")
-      ->group(group);
-  command.add_option("--threads", options.bundle.threads, "Threads; 0: one per core")
-      ->check(CLI::Range(0, 1024))
-      ->group(group);
-  command
-      .add_option("--variant", options.bundle.variant,
-                  "Kernels to use; the best this machine can run if not given")
+      ->check(wholeIn({1, 1 << 24}))
       ->group(group);
 }
 
@@ -323,7 +332,6 @@ void addRunCommand(CLI::App &app, int &exitCode) {
   CLI::App *command =
       app.add_subcommand("run", "Decode: one sentence a line from stdin, one line each to stdout");
   command->footer("What is not given is the bundle's default. docs/decoding.md explains each rule.");
-  command->add_option("bundle", options->bundle.folder, "Folder written by 'attnc compile'")->required();
   attnc::addLineFlags(*command, *options);
   attnc::addDecodingFlags(*command, options->decoding);
   attnc::addEncoderFlags(*command, *options);

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "compiler/driver/Commands.h"
-#include "compiler/driver/SentenceLines.h"
+#include "compiler/driver/Flags.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -56,6 +55,9 @@ private:
 
   Pair readPair(const std::string &line) const;
   void scoreLines(const std::vector<std::string> &lines);
+  std::vector<std::vector<float>> scorePairs(std::span<const Ids> sources, std::span<const Ids> targets);
+  void findMistake(std::span<const Ids> sources, std::span<const Ids> targets,
+                   std::span<const size_t> numbers);
   void print(const Pair &pair, const std::vector<float> &logProbabilities) const;
 
   const ScoreOptions &options;
@@ -75,10 +77,20 @@ Pair Scorer::readPair(const std::string &line) const {
           false};
 }
 
+std::vector<std::vector<float>> Scorer::scorePairs(std::span<const Ids> sources,
+                                                   std::span<const Ids> targets) {
+  size_t longestSource = 1, longestTarget = 1;
+  for (const Ids &source : sources)
+    longestSource = std::max(longestSource, source.size());
+  for (const Ids &target : targets)
+    longestTarget = std::max(longestTarget, target.size() + 1);
+  return session.forLengths(longestSource, longestTarget).score(sources, targets);
+}
+
 void Scorer::scoreLines(const std::vector<std::string> &lines) {
   std::vector<Pair> pairs;
   std::vector<Ids> sources, targets;
-  size_t longestSource = 1, longestTarget = 1;
+  std::vector<size_t> numbers; // of their lines
   for (size_t i = 0; i < lines.size(); ++i) {
     try {
       pairs.push_back(readPair(lines[i]));
@@ -89,15 +101,15 @@ void Scorer::scoreLines(const std::vector<std::string> &lines) {
       continue;
     sources.push_back(pairs.back().source);
     targets.push_back(pairs.back().target);
-    longestSource = std::max(longestSource, sources.back().size());
-    longestTarget = std::max(longestTarget, targets.back().size() + 1);
+    numbers.push_back(lineNumber + i + 1);
   }
   std::vector<std::vector<float>> scores;
   try {
     if (!sources.empty())
-      scores = session.forLengths(longestSource, longestTarget).score(sources, targets);
-  } catch (const std::exception &error) {
-    failAtLines(lineNumber + 1, lines.size(), error.what());
+      scores = scorePairs(sources, targets);
+  } catch (const std::exception &) {
+    findMistake(sources, targets, numbers);
+    throw;
   }
   size_t next = 0;
   for (const Pair &pair : pairs) {
@@ -107,6 +119,17 @@ void Scorer::scoreLines(const std::vector<std::string> &lines) {
       print(pair, scores[next++]);
   }
   std::cout.flush();
+}
+
+/// Throws for the first pair that cannot be scored alone.
+void Scorer::findMistake(std::span<const Ids> sources, std::span<const Ids> targets,
+                         std::span<const size_t> numbers) {
+  for (size_t i = 0; i < sources.size(); ++i)
+    try {
+      scorePairs(sources.subspan(i, 1), targets.subspan(i, 1));
+    } catch (const std::exception &error) {
+      failAtLines(numbers[i], 1, error.what());
+    }
 }
 
 std::string formatFloat(double value) {
@@ -144,16 +167,12 @@ void addScoreCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
       "score",
       "Log-probabilities of given outputs: source TAB target on each line; total, TAB, one per token out");
-  command->add_option("bundle", options->bundle.folder, "Folder written by 'attnc compile'")->required();
+  attnc::addBundleFlags(*command, options->bundle, "Options");
   command->add_flag("--ids", options->bundle.ids,
                     "Lines are token ids, the target without start and end token");
   command->add_flag("--json", options->json, "Print one object a line");
   command->add_option("--batch", options->batch, "Lines scored together (default 32)")
-      ->check(CLI::Range(1, 65536));
-  command->add_option("--threads", options->bundle.threads, "Threads; 0: one per core")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--variant", options->bundle.variant,
-                      "Kernels to use; the best this machine can run if not given");
+      ->check(attnc::wholeIn({1, 65536}));
   command->callback(
       [options, &exitCode] { exitCode = attnc::runCommand([&] { attnc::Scorer(*options).run(); }); });
 }

@@ -3,6 +3,8 @@
 
 #include "compiler/driver/SentenceLines.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -106,8 +108,24 @@ bool LineReader::isReady() const {
   return poll(&query, 1, 0) > 0;
 }
 
+LineCodec::LineCodec(const Model &model, bool ids) : model(model), usesIds(ids) {
+  const nlohmann::json manifest = nlohmann::json::parse(model.manifest());
+  const auto limit = [&](const char *side) { // null, and there are none in a graph's manifest
+    const nlohmann::json value =
+        manifest.value("limits", nlohmann::json::object()).value(side, nlohmann::json());
+    return value.is_null() ? SIZE_MAX : value.get<size_t>();
+  };
+  limits[ATTNRT_SOURCE] = limit("source");
+  limits[ATTNRT_TARGET] = limit("target") - 1;
+}
+
 Ids LineCodec::read(attnrt_side side, const std::string &line) const {
-  return usesIds ? parseIds(line) : model.tokenize(side, line);
+  Ids ids = usesIds ? parseIds(line) : model.tokenize(side, line);
+  if (ids.size() > limits[side])
+    throw std::runtime_error((side == ATTNRT_SOURCE ? "the source has " : "the target has ") +
+                             std::to_string(ids.size()) + " tokens, the model takes at most " +
+                             std::to_string(limits[side]));
+  return ids;
 }
 
 std::string LineCodec::write(const Ids &target) const {

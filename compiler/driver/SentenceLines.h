@@ -62,8 +62,9 @@ private:
 /// Text to ids and back as the options say.
 class LineCodec {
 public:
-  LineCodec(const Model &model, bool ids) : model(model), usesIds(ids) {}
+  LineCodec(const Model &model, bool ids);
 
+  /// Refuses what is longer than the model's positions.
   Ids read(attnrt_side side, const std::string &line) const;
   /// Never holds a line break.
   std::string write(const Ids &target) const;
@@ -71,6 +72,7 @@ public:
 private:
   const Model &model;
   bool usesIds;
+  size_t limits[2]; // of each side; the target's has room for the end token
 };
 
 /// One session, opened again with more room when lines need it.

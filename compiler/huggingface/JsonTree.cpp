@@ -9,6 +9,8 @@
 
 #include "nlohmann/json.hpp"
 
+#include <unordered_map>
+
 namespace attnc {
 
 namespace {
@@ -36,7 +38,13 @@ public:
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t &key) override {
-    stack.back().key = {key, nextToken(YamlNode::Kind::Scalar).where, {}};
+    Frame &frame = stack.back();
+    frame.key = {key, nextToken(YamlNode::Kind::Scalar).where, {}};
+    const auto [known, isNew] = frame.places.try_emplace(key, frame.key.where);
+    if (!isNew) {
+      diagnostics.error(frame.key.where, quote(key) + " is given twice");
+      diagnostics.note(known->second, "it is given here first");
+    }
     return true;
   }
   bool parse_error(size_t position, const std::string &, const nlohmann::detail::exception &) override {
@@ -51,7 +59,8 @@ private:
 
   struct Frame {
     YamlNode node;
-    YamlEntry key; // of the value that comes next
+    YamlEntry key;                                    // of the value that comes next
+    std::unordered_map<std::string, Location> places; // of its keys
   };
 
   bool fail(Location where, std::string message) {
@@ -92,7 +101,7 @@ private:
     YamlNode node = nextToken(kind);
     if (stack.size() == maxDepth)
       return fail(node.where, "lists and objects are nested deeper than " + std::to_string(maxDepth));
-    stack.push_back({std::move(node), {}});
+    stack.push_back({std::move(node), {}, {}});
     return true;
   }
   bool close() {

@@ -90,6 +90,20 @@ static void compareAll(const Spec &spec, const std::vector<Request> &requests, c
     diagnostics.error(spec.weights.where, std::to_string(problems - shown) + " more weights lack or differ");
 }
 
+/// A file of more layers is right only for who wants the first ones.
+static void warnOfFurtherLayers(const Spec &spec, const WeightFiles &file, Diagnostics &diagnostics) {
+  const std::pair<WeightRole, const LocatedInteger &> sides[] = {
+      {WeightRole::EncoderFeedForward, spec.model->encoder.layers},
+      {WeightRole::DecoderFeedForward, spec.model->decoder.layers}};
+  for (const auto &[role, layers] : sides) {
+    std::string next = expandPattern(*spec.weights.names[size_t(role)], {role, *layers});
+    if (layers.given && file.find(next))
+      diagnostics.report(Severity::Warning, layers.where,
+                         "'layers' is " + std::to_string(*layers) +
+                             ", but the weight file has more: " + quote(next) + " is not used");
+  }
+}
+
 void checkWeights(const Spec &spec, Diagnostics &diagnostics) {
   if (spec.weights.kind == WeightSourceKind::Random)
     return;
@@ -107,6 +121,8 @@ void checkWeights(const Spec &spec, Diagnostics &diagnostics) {
     diagnostics.error(spec.weights.where, error);
   else
     compareAll(spec, requests, *file, diagnostics);
+  if (file && spec.model)
+    warnOfFurtherLayers(spec, *file, diagnostics);
 }
 
 } // namespace attnc

@@ -4,6 +4,7 @@
 // The table of keys.
 
 #include "compiler/spec/Keys.h"
+#include "attnrt/ranges.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -13,12 +14,13 @@
 namespace attnc {
 
 using enum KeyType;
+namespace ranges = attnrt::ranges;
 
 // Ids and extents are 32-bit in kernels; these bounds keep every product of two of them well inside 64 bits.
 static constexpr double maxWidth = 65536;
 static constexpr double maxVocabulary = 16777216;
 static constexpr double maxLength = 1048576;
-static constexpr double maxId = maxVocabulary - 1;
+static constexpr double maxId = ranges::ids.high;
 static constexpr double maxExtent = 2147483647;
 
 static const KeyRule rules[] = {
@@ -99,17 +101,18 @@ static const KeyRule rules[] = {
     {"model.tokenizer.target.kind", Word, "", 0, 0, "ids sentencepiece vocabulary characters"},
     {"model.tokenizer.target.file", Text, "null", 0, 0, "a file, relative to the spec"},
     {"model.decoding", Mapping, "{}"},
-    {"model.decoding.beam", Integer, "1", 1, 1024},
-    {"model.decoding.length_penalty", Number, "1", 0, 10},
-    {"model.decoding.min_length", Integer, "0", 0, maxLength},
-    {"model.decoding.max_length", Integer, "256", 1, maxLength},
+    {"model.decoding.beam", Integer, "1", ranges::beam.low, ranges::beam.high},
+    {"model.decoding.length_penalty", Number, "1", ranges::lengthPenalty.low, ranges::lengthPenalty.high},
+    {"model.decoding.min_length", Integer, "0", ranges::minLength.low, ranges::minLength.high},
+    {"model.decoding.max_length", Integer, "256", ranges::maxLength.low, ranges::maxLength.high},
     {"model.decoding.early_stopping", Word, "true", 0, 0, "true false never"},
-    {"model.decoding.patience", Number, "1", 0.001, 1024},
-    {"model.decoding.num_beam_groups", Integer, "1", 1, 1024},
-    {"model.decoding.diversity_penalty", Number, "0", 0, 1e6},
-    {"model.decoding.coverage_penalty", Number, "0", 0, 1e6},
-    {"model.decoding.repetition_penalty", Number, "1", 1e-6, 1e6},
-    {"model.decoding.no_repeat_ngram_size", Integer, "0", 0, maxLength},
+    {"model.decoding.patience", Number, "1", ranges::patience.low, ranges::patience.high},
+    {"model.decoding.num_beam_groups", Integer, "1", ranges::beam.low, ranges::beam.high},
+    {"model.decoding.diversity_penalty", Number, "0", ranges::penalty.low, ranges::penalty.high},
+    {"model.decoding.coverage_penalty", Number, "0", ranges::penalty.low, ranges::penalty.high},
+    {"model.decoding.repetition_penalty", Number, "1", ranges::repetitionPenalty.low,
+     ranges::repetitionPenalty.high},
+    {"model.decoding.no_repeat_ngram_size", Integer, "0", ranges::ngramSize.low, ranges::ngramSize.high},
     {"model.decoding.suppress_tokens", Integers, "[]", 0, maxId},
     {"model.decoding.begin_suppress_tokens", Integers, "[]", 0, maxId},
     {"model.decoding.bad_words_ids", List, "[]", 0, maxId, "lists of ids, none of them empty"},

@@ -47,6 +47,10 @@ std::string YamlNode::describe() const {
   return {};
 }
 
+static std::string tooDeep() {
+  return "lists and mappings are nested deeper than " + std::to_string(maxDepth);
+}
+
 static Location locationOf(const YAML::Mark &mark) {
   if (mark.is_null())
     return {};
@@ -59,6 +63,7 @@ namespace {
 struct StopParsing {
   Location where;
   std::string message;
+  bool isKey = false; // a list or mapping stands where a key is needed
 };
 
 class TreeBuilder : public YAML::EventHandler {
@@ -128,10 +133,11 @@ private:
 
   void open(YamlNode node) {
     if (stack.size() == maxDepth)
-      throw StopParsing{node.where, "lists and mappings are nested deeper than " + std::to_string(maxDepth)};
+      throw StopParsing{node.where, tooDeep()};
     if (!stack.empty() && stack.back().node.isMapping() && !stack.back().pending)
-      throw StopParsing{node.where, std::string("a key must be a word, found ") +
-                                        (node.isList() ? "a list" : "a mapping")};
+      throw StopParsing{
+          node.where, std::string("a key must be a word, found ") + (node.isList() ? "a list" : "a mapping"),
+          true};
     stack.push_back({std::move(node), {}, {}});
   }
 
@@ -219,6 +225,32 @@ static bool isText(const std::string &text, Diagnostics &diagnostics) {
   return true;
 }
 
+/// What is wrong with the bracket at `where`, or nothing where it is closed: yaml-cpp takes one that is never
+/// closed for a key.
+static std::string describeUnclosed(std::string_view text, Location where) {
+  Location here{1, 1};
+  size_t depth = 0;
+  char opened = 0, quoted = 0;
+  for (char c : text) {
+    const bool isBefore = std::pair(here.line, here.column) < std::pair(where.line, where.column);
+    here = c == '\n' ? Location{here.line + 1, 1} : Location{here.line, here.column + 1};
+    if (isBefore)
+      continue;
+    if (quoted) {
+      quoted = c == quoted ? 0 : quoted;
+    } else if (c == '"') {
+      quoted = c;
+    } else if (c == '[' || c == '{') {
+      opened = depth == 0 ? c : opened;
+      if (++depth > maxDepth)
+        return tooDeep();
+    } else if ((c == ']' || c == '}') && (depth == 0 || --depth == 0)) {
+      return {};
+    }
+  }
+  return depth == 0 ? "" : quote(std::string_view(&opened, 1)) + " is never closed";
+}
+
 std::optional<YamlNode> parseYaml(const std::string &text, Diagnostics &diagnostics) {
   if (text.size() > maxSpecBytes) {
     diagnostics.error({}, "the spec has more than " + std::to_string(maxSpecBytes) + " bytes");
@@ -233,7 +265,8 @@ std::optional<YamlNode> parseYaml(const std::string &text, Diagnostics &diagnost
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const StopParsing &stop) {
-    diagnostics.error(stop.where, stop.message);
+    const std::string unclosed = stop.isKey ? describeUnclosed(text, stop.where) : "";
+    diagnostics.error(stop.where, unclosed.empty() ? stop.message : unclosed);
     return std::nullopt;
   } catch (const YAML::Exception &exception) {
     diagnostics.error(locationOf(exception.mark), "this is no YAML: " + exception.msg);

@@ -4,6 +4,7 @@
  * usage: textbook THREE_WORDS_WEIGHTS EIGHT_WORDS_WEIGHTS SCORES_WEIGHTS
  */
 
+#include "../driver/read_weights.h"
 #include "textbook_eight_words.h"
 #include "textbook_scores.h"
 #include "textbook_three_words.h"
@@ -11,20 +12,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* The data part of a weight file, aligned to 64 bytes, or null. */
-static char *read_weights(const char *path) {
-  FILE *file = fopen(path, "rb");
-  uint64_t header;
-  if (!file || fread(&header, 8, 1, file) != 1 || fseek(file, 0, SEEK_END) != 0)
-    return 0;
-  size_t size = (size_t)ftell(file) - 8 - header;
-  char *data = aligned_alloc(64, (size + 63) / 64 * 64);
-  if (fseek(file, (long)(8 + header), SEEK_SET) != 0 || fread(data, 1, size, file) != size)
-    return 0;
-  fclose(file);
-  return data;
-}
 
 static char *make_arena(int64_t bytes) { return aligned_alloc(64, (size_t)(bytes + 127) / 64 * 64); }
 

@@ -21,7 +21,7 @@ public:
   Decoder(Session &session, std::span<const attnrt_ids> sources, const attnrt_decode_options &options,
           const CancelFlag *cancel)
       : session(session), sources(sources), options(options), cancel(cancel),
-        rules(makeDecodeRules(session, sources.size(), options)),
+        rules(makeDecodeRules(session.model().decoder(), sources.size(), options)),
         vocabulary(session.model().decoder().targetVocabulary) {}
 
   std::vector<std::vector<Hypothesis>> run();
@@ -53,6 +53,7 @@ private:
 };
 
 void Decoder::begin() {
+  checkCapacity(rules, session.capacity());
   session.encode(sources, static_cast<int>(sources.size()) * rules.hypotheses, rules.search.maxLength);
   if (options.prefixes)
     scorePrefixes();

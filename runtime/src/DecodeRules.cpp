@@ -3,6 +3,7 @@
 
 #include "DecodeRules.h"
 #include "Failure.h"
+#include "attnrt/ranges.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,12 +15,24 @@ template <typename... Parts> void require(bool holds, const Parts &...parts) {
   check(holds, ATTNRT_INVALID_ARGUMENT, parts...);
 }
 
+/// `0.1`, not `0.100000001`.
+std::string text(double number) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.7g", number);
+  return digits;
+}
+
+template <typename Number> void requireIn(Range range, Number value, const char *name) {
+  require(range.holds(value), "'", name, "' is ", text(value), ", which is not in ", text(range.low), " to ",
+          text(range.high));
+}
+
 /// A list of ids that the caller gives; `name` is the option's.
 std::vector<int32_t> readIds(attnrt_ids given, int32_t vocabulary, const char *name) {
-  require(given.count == 0 || given.ids, name, " is null");
+  require(given.count == 0 || given.ids, "'", name, "' is null");
   for (size_t i = 0; i < given.count; ++i)
-    require(given.ids[i] >= 0 && given.ids[i] < vocabulary, name, " has the token ", given.ids[i],
-            ", but the vocabulary ends at ", vocabulary);
+    require(given.ids[i] >= 0 && given.ids[i] < vocabulary, "'", name, "' has the id ", given.ids[i],
+            ", which is not in 0 to ", vocabulary - 1);
   return {given.ids, given.ids + given.count};
 }
 
@@ -30,42 +43,46 @@ std::vector<int32_t> readSet(attnrt_ids given, int32_t vocabulary, const char *n
   return ids;
 }
 
-void checkSearch(const attnrt_decode_options &options) {
-  require(options.beam >= 1 && options.beam <= 1024, "the beam must be from 1 to 1024");
-  require(options.n_best >= 1 && options.n_best <= 1024, "n_best must be from 1 to 1024");
-  require(std::isfinite(options.length_penalty), "the length penalty is not finite");
+void checkSearch(const DecoderInfo &decoder, const attnrt_decode_options &options) {
+  requireIn(ranges::beam, options.beam, "beam");
+  requireIn(ranges::beam, options.n_best, "n_best");
+  requireIn(ranges::lengthPenalty, options.length_penalty, "length_penalty");
   require(options.stopping >= ATTNRT_STOP_EARLY && options.stopping <= ATTNRT_STOP_NEVER_EARLY,
-          "unknown stopping rule");
-  require(options.max_length >= 1, "the maximum length must be 1 or more");
-  require(options.min_length >= 0 && options.min_length <= options.max_length,
-          "the minimum length must be from 0 to the maximum length");
+          "'stopping' is ", options.stopping, ", which is no attnrt_stopping");
+  requireIn(ranges::maxLength, options.max_length, "max_length");
+  requireIn(ranges::minLength, options.min_length, "min_length");
+  require(options.min_length <= options.max_length, "'min_length' is ", options.min_length,
+          ", more than 'max_length' (", options.max_length, ")");
+  check(options.max_length <= decoder.targetLimit.value_or(options.max_length), ATTNRT_OUT_OF_RANGE,
+        "'max_length' is ", options.max_length, ", but the model's positions end at ",
+        decoder.targetLimit.value_or(0));
 }
 
 void checkGroups(const attnrt_decode_options &options) {
   const int32_t groups = options.num_beam_groups;
-  require(groups >= 1 && groups <= options.beam && options.beam % groups == 0, "num_beam_groups is ", groups,
-          ", which does not divide the beam of ", options.beam);
-  require(options.diversity_penalty >= 0 && std::isfinite(options.diversity_penalty),
-          "the diversity penalty must be 0 or more");
+  requireIn(ranges::beam, groups, "num_beam_groups");
+  require(options.beam % groups == 0, "'num_beam_groups' is ", groups, ", which does not divide 'beam' (",
+          options.beam, ")");
+  requireIn(ranges::penalty, options.diversity_penalty, "diversity_penalty");
   require(groups > 1 || options.diversity_penalty == 0,
-          "a diversity penalty needs num_beam_groups of 2 or more");
-  require(!options.return_alternatives || groups == 1, "alternatives are searched without beam groups");
+          "'diversity_penalty' needs 'num_beam_groups' of 2 or more");
+  require(!options.return_alternatives || groups == 1,
+          "'return_alternatives' and 'num_beam_groups' exclude each other");
 }
 
 void checkSpecialSearches(const attnrt_decode_options &options) {
-  require(options.patience > 0 && options.patience <= 1024, "patience must be more than 0 and at most 1024");
-  require(std::isfinite(options.coverage_penalty) && options.coverage_penalty >= 0,
-          "the coverage penalty must be 0 or more");
-  require(options.min_alternative_probability >= 0 && options.min_alternative_probability <= 1,
-          "min_alternative_probability must be from 0 to 1");
+  requireIn(ranges::patience, options.patience, "patience");
+  requireIn(ranges::penalty, options.coverage_penalty, "coverage_penalty");
+  requireIn(ranges::probability, options.min_alternative_probability, "min_alternative_probability");
   if (!options.sample)
     return checkGroups(options);
-  require(options.num_beam_groups == 1 && !options.return_alternatives && options.coverage_penalty == 0,
-          "beam groups, alternatives and the coverage penalty are for searches, not for samples");
+  require(options.num_beam_groups == 1, "'num_beam_groups' is for searches, not for samples");
+  require(!options.return_alternatives, "'return_alternatives' is for searches, not for samples");
+  require(options.coverage_penalty == 0, "'coverage_penalty' is for searches, not for samples");
 }
 
-SearchRules makeSearchRules(const TokensInfo &tokens, const attnrt_decode_options &options) {
-  checkSearch(options);
+SearchRules makeSearchRules(const DecoderInfo &decoder, const attnrt_decode_options &options) {
+  checkSearch(decoder, options);
   checkSpecialSearches(options);
   SearchRules rules;
   rules.beam = options.sample ? 1 : options.beam / options.num_beam_groups;
@@ -78,35 +95,34 @@ SearchRules makeSearchRules(const TokensInfo &tokens, const attnrt_decode_option
   // A beam of 1 is greedy search, which ends when its hypothesis does.
   rules.stopping = rules.beam == 1 ? ATTNRT_STOP_EARLY : static_cast<attnrt_stopping>(options.stopping);
   rules.maxLength = options.max_length;
-  rules.start = tokens.start;
-  rules.end = tokens.end;
-  const bool hasRoom = options.sample || options.return_alternatives ||
-                       rules.nBest <= std::min(options.num_beam_groups * rules.patience, 1024);
-  require(hasRoom, "n_best is larger than the beam times patience");
+  rules.start = decoder.tokens.start;
+  rules.end = decoder.tokens.end;
+  const int most = std::min(options.num_beam_groups * rules.patience, 1024);
+  require(options.sample || options.return_alternatives || rules.nBest <= most, "'n_best' is ", rules.nBest,
+          ", but a 'beam' of ", options.beam, " with a 'patience' of ", text(options.patience),
+          " gives at most ", most);
   return rules;
 }
 
 SamplingRules makeSamplingRules(const attnrt_decode_options &options) {
   if (!options.sample)
     return {};
-  require(std::isfinite(options.temperature) && options.temperature > 0,
-          "the temperature must be more than 0");
-  require(options.top_k >= 0, "top_k must be 0 or more");
-  require(options.top_p > 0 && options.top_p <= 1, "top_p must be more than 0 and at most 1");
-  require(options.min_p >= 0 && options.min_p <= 1, "min_p must be from 0 to 1");
-  require(options.typical_p > 0 && options.typical_p <= 1, "typical_p must be more than 0 and at most 1");
+  requireIn(ranges::temperature, options.temperature, "temperature");
+  requireIn(ranges::topK, options.top_k, "top_k");
+  requireIn(ranges::share, options.top_p, "top_p");
+  requireIn(ranges::probability, options.min_p, "min_p");
+  requireIn(ranges::share, options.typical_p, "typical_p");
   return {options.temperature, options.top_k, options.top_p, options.min_p, options.typical_p, options.seed};
 }
 
 TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_options &options) {
   const int32_t vocabulary = decoder.targetVocabulary;
-  require(std::isfinite(options.repetition_penalty) && options.repetition_penalty > 0,
-          "the repetition penalty must be more than 0");
-  require(options.no_repeat_ngram_size >= 0, "no_repeat_ngram_size must be 0 or more");
-  require(options.bad_words_count == 0 || options.bad_words_ids, "bad_words_ids is null");
+  requireIn(ranges::repetitionPenalty, options.repetition_penalty, "repetition_penalty");
+  requireIn(ranges::ngramSize, options.no_repeat_ngram_size, "no_repeat_ngram_size");
+  require(options.bad_words_count == 0 || options.bad_words_ids, "'bad_words_ids' is null");
   require(options.forced_eos_token_id >= -1 && options.forced_eos_token_id < vocabulary,
-          "forced_eos_token_id is ", options.forced_eos_token_id, ", but the vocabulary ends at ",
-          vocabulary);
+          "'forced_eos_token_id' is ", options.forced_eos_token_id, ", which is not in 0 to ", vocabulary - 1,
+          ", or -1 for none");
   TokenRules rules;
   rules.start = decoder.tokens.start;
   rules.end = decoder.tokens.end;
@@ -114,12 +130,12 @@ TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_option
   rules.maxLength = options.max_length;
   rules.repetitionPenalty = options.repetition_penalty;
   rules.noRepeatNgramSize = options.no_repeat_ngram_size;
-  rules.suppressed = readSet({options.suppressed_count, options.suppressed}, vocabulary, "suppressed");
+  rules.suppressed = readSet({options.suppressed_count, options.suppressed}, vocabulary, "suppress_tokens");
   rules.beginSuppressed = readSet({options.begin_suppress_count, options.begin_suppress_tokens}, vocabulary,
                                   "begin_suppress_tokens");
   for (size_t i = 0; i < options.bad_words_count; ++i) {
     std::vector<int32_t> word = readIds(options.bad_words_ids[i], vocabulary, "bad_words_ids");
-    require(!word.empty(), "bad_words_ids has an empty sequence");
+    require(!word.empty(), "'bad_words_ids' has an empty sequence");
     if (word != std::vector<int32_t>{rules.end}) // as in Transformers: the end token alone is no bad word
       rules.badWords.push_back(std::move(word));
   }
@@ -134,12 +150,12 @@ std::vector<Candidate> makeForced(size_t number, int32_t vocabulary, const attnr
   std::vector<Candidate> forced;
   const int32_t first =
       options.forced_bos_token_ids ? options.forced_bos_token_ids[number] : options.forced_bos_token_id;
-  require(first >= -1 && first < vocabulary, "the forced first token of sentence ", number, " is ", first,
-          ", but the vocabulary ends at ", vocabulary);
+  require(first >= -1 && first < vocabulary, "'forced_bos_token_id' is ", first, " for sentence ", number,
+          ", which is not in 0 to ", vocabulary - 1, ", or -1 for none");
   if (first >= 0)
     forced.push_back({first, 0, 0});
   if (options.prefixes)
-    for (const int32_t id : readIds(options.prefixes[number], vocabulary, "a prefix"))
+    for (const int32_t id : readIds(options.prefixes[number], vocabulary, "prefixes"))
       forced.push_back({id, 0, 0});
   check(forced.size() <= static_cast<size_t>(options.max_length), ATTNRT_OUT_OF_RANGE,
         "the outputs of sentence ", number, " begin with ", forced.size(),
@@ -150,7 +166,7 @@ std::vector<Candidate> makeForced(size_t number, int32_t vocabulary, const attnr
 std::vector<SentenceRules> makeSentenceRules(size_t count, const DecoderInfo &decoder,
                                              const attnrt_decode_options &options) {
   const size_t lists = options.shortlist_count;
-  require(lists == 0 || options.shortlists, "shortlists is null");
+  require(lists == 0 || options.shortlists, "'shortlists' is null");
   require(lists <= 1 || lists == count, "there are ", lists, " shortlists for ", count,
           " sentences: give none, one for all, or one for each");
   std::vector<SentenceRules> sentences(count);
@@ -159,25 +175,12 @@ std::vector<SentenceRules> makeSentenceRules(size_t count, const DecoderInfo &de
     if (lists == 0)
       continue;
     std::vector<int32_t> &list = sentences[s].shortlist;
-    list = readSet(options.shortlists[lists == 1 ? 0 : s], decoder.targetVocabulary, "a shortlist");
+    list = readSet(options.shortlists[lists == 1 ? 0 : s], decoder.targetVocabulary, "shortlists");
     const auto place = std::lower_bound(list.begin(), list.end(), decoder.tokens.end);
     if (!list.empty() && (place == list.end() || *place != decoder.tokens.end))
       list.insert(place, decoder.tokens.end);
   }
   return sentences;
-}
-
-void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room) {
-  require(!rules.needsAll || (room.uses & ATTNRT_USE_SAMPLE),
-          "sampling and rules that look at every token need a session with ATTNRT_USE_SAMPLE");
-  require((rules.coveragePenalty == 0 && !rules.returnsAttention) || (room.uses & ATTNRT_USE_ATTEND),
-          "the coverage penalty and alignments need a session with ATTNRT_USE_ATTEND");
-  check(rules.hypotheses <= room.beam, ATTNRT_OUT_OF_RANGE, rules.hypotheses,
-        " hypotheses are more than the session's beam of ", room.beam);
-  check(rules.search.maxLength <= room.target, ATTNRT_OUT_OF_RANGE, "the maximum length of ",
-        rules.search.maxLength, " is more than the session's target length of ", room.target);
-  check(rules.needsAll || rules.tokens.forbiddable() <= room.suppressed + 1, ATTNRT_OUT_OF_RANGE,
-        rules.tokens.forbiddable(), " tokens to forbid are more than the session's ", room.suppressed);
 }
 
 } // namespace
@@ -215,6 +218,7 @@ attnrt_decode_options defaultDecodeOptions(const Model &model) {
   const DecodingInfo &decoding = model.decoder().decoding;
   attnrt_decode_options options = plainDecodeOptions(model);
   options.beam = decoding.beam;
+  options.n_best = decoding.nBest;
   options.length_penalty = decoding.lengthPenalty;
   options.stopping = decoding.stopping;
   options.min_length = std::min(decoding.minLength, options.max_length);
@@ -232,14 +236,32 @@ attnrt_decode_options defaultDecodeOptions(const Model &model) {
   options.bad_words_ids = model.badWords().data();
   options.forced_bos_token_id = decoding.forcedFirst.value_or(-1);
   options.forced_eos_token_id = decoding.forcedLast.value_or(-1);
+  if (model.shortlist().count > 0) {
+    options.shortlist_count = 1;
+    options.shortlists = &model.shortlist();
+  }
   options.renormalize_logits = decoding.renormalizes;
+  options.return_alternatives = decoding.alternatives;
+  options.min_alternative_probability = decoding.minAlternativeProbability;
+  options.sample = decoding.samples;
+  options.temperature = decoding.temperature;
+  options.top_k = decoding.topK;
+  options.top_p = decoding.topP;
+  options.min_p = decoding.minP;
+  options.typical_p = decoding.typicalP;
   return options;
 }
 
-DecodeRules makeDecodeRules(const Session &session, size_t sentences, const attnrt_decode_options &options) {
-  const DecoderInfo &decoder = session.model().decoder();
+int hypothesesOf(const attnrt_decode_options &options) {
+  if (options.sample)
+    return options.n_best;
+  return options.return_alternatives ? options.beam * options.n_best : options.beam;
+}
+
+DecodeRules makeDecodeRules(const DecoderInfo &decoder, size_t sentences,
+                            const attnrt_decode_options &options) {
   DecodeRules rules;
-  rules.search = makeSearchRules(decoder.tokens, options);
+  rules.search = makeSearchRules(decoder, options);
   rules.sampling = makeSamplingRules(options);
   rules.tokens = makeTokenRules(decoder, options);
   rules.sentences = makeSentenceRules(sentences, decoder, options);
@@ -253,11 +275,24 @@ DecodeRules makeDecodeRules(const Session &session, size_t sentences, const attn
   rules.minAlternativeProbability = options.min_alternative_probability;
   rules.coveragePenalty = options.coverage_penalty;
   rules.returnsAttention = options.return_attention != 0;
-  rules.hypotheses = rules.samples ? options.n_best : options.beam;
-  if (rules.alternatives)
-    rules.hypotheses *= options.n_best;
-  checkCapacity(rules, session.capacity());
+  rules.hypotheses = hypothesesOf(options);
+  require(rules.hypotheses <= ranges::beam.high, "'beam' times 'n_best' is ", rules.hypotheses,
+          ", but alternatives are searched for with ", ranges::beam.high, " hypotheses at most");
   return rules;
+}
+
+void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room) {
+  require(!rules.needsAll || (room.uses & ATTNRT_USE_SAMPLE),
+          "sampling and rules that look at every token need a session with ATTNRT_USE_SAMPLE");
+  require((rules.coveragePenalty == 0 && !rules.returnsAttention) || (room.uses & ATTNRT_USE_ATTEND),
+          "the coverage penalty and alignments need a session with ATTNRT_USE_ATTEND");
+  check(rules.hypotheses <= room.beam, ATTNRT_OUT_OF_RANGE, rules.hypotheses,
+        " hypotheses are more than the session's beam of ", room.beam);
+  check(rules.search.maxLength <= room.target, ATTNRT_OUT_OF_RANGE, "the maximum length of ",
+        rules.search.maxLength, " is more than the session's target length of ", room.target);
+  check(rules.needsAll || rules.tokens.forbiddable() <= room.suppressed + 1, ATTNRT_OUT_OF_RANGE,
+        rules.tokens.forbiddable(), " tokens to forbid are more than the session's 'suppressed' of ",
+        room.suppressed);
 }
 
 } // namespace attnrt

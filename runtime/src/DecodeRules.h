@@ -20,7 +20,7 @@ struct DecodeRules {
   float diversityPenalty = 0, minAlternativeProbability = 0, coveragePenalty = 0;
   bool returnsAttention = false;
   bool needsAll = false; // probabilities of the whole vocabulary in each step
-  int hypotheses = 1;    // most of a sentence that are live at once
+  int hypotheses = 1;    // see hypothesesOf()
 
   /// How many candidates the searches need of each row.
   int candidatesForSearch() const;
@@ -34,7 +34,15 @@ attnrt_decode_options defaultDecodeOptions(const Model &model);
 /// The same without anything that changes probabilities or forces tokens.
 attnrt_decode_options plainDecodeOptions(const Model &model);
 
-DecodeRules makeDecodeRules(const Session &session, size_t sentences, const attnrt_decode_options &options);
+/// Most of a sentence that are live at once.
+int hypothesesOf(const attnrt_decode_options &options);
+
+/// Throws where options contradict the model or each other.
+DecodeRules makeDecodeRules(const DecoderInfo &decoder, size_t sentences,
+                            const attnrt_decode_options &options);
+
+/// Throws where a session has not room enough.
+void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room);
 
 } // namespace attnrt
 

@@ -44,7 +44,7 @@ std::vector<std::vector<int32_t>> makeSources(int32_t vocabulary, int32_t longes
   for (int32_t i = 0; i < caseCount; ++i) {
     std::vector<int32_t> ids;
     for (int32_t k = 0; k < std::min(longest, 3 + 3 * i); ++k)
-      ids.push_back(static_cast<int32_t>((int64_t(k + 1) * 7919 + i * 104729) % vocabulary));
+      ids.push_back(static_cast<int32_t>((int64_t(k + 1) * 7919 + int64_t(i) * 104729) % vocabulary));
     sources.push_back(std::move(ids));
   }
   return sources;
@@ -132,7 +132,7 @@ void compare(const GoldenCase &wanted, const GoldenCase &got, size_t number) {
 
 } // namespace
 
-std::string recordGolden(std::shared_ptr<const Model> model) {
+std::string recordGolden(const std::shared_ptr<const Model> &model) {
   nlohmann::ordered_json golden;
   golden["variant"] = model->variant().name;
   golden["cases"] = nlohmann::ordered_json::array();
@@ -153,7 +153,7 @@ std::string recordGolden(std::shared_ptr<const Model> model) {
   return golden.dump();
 }
 
-void selfCheck(std::shared_ptr<const Model> model) {
+void selfCheck(const std::shared_ptr<const Model> &model) {
   model->weights().verify();
   const std::vector<GoldenCase> &recorded = model->manifest().golden.cases;
   if (recorded.empty())

@@ -11,10 +11,10 @@
 namespace attnrt {
 
 /// Decodes a few made-up sources greedily and gives the manifest's `golden` as JSON text.
-std::string recordGolden(std::shared_ptr<const Model> model);
+std::string recordGolden(const std::shared_ptr<const Model> &model);
 
 /// Verifies the weights and repeats the recorded decodings; fails where they differ.
-void selfCheck(std::shared_ptr<const Model> model);
+void selfCheck(const std::shared_ptr<const Model> &model);
 
 } // namespace attnrt
 

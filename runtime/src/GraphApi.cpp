@@ -24,15 +24,17 @@ attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, co
     check(index >= 0, ATTNRT_INVALID_ARGUMENT, "the bundle has no entry '", entry, "'");
     const EntryInfo &info = manifest.entries[index];
     const size_t expected = info.arguments.size() + info.results.size();
-    check(size_count == manifest.sizes.size() && (sizes || size_count == 0), ATTNRT_INVALID_ARGUMENT,
-          "the bundle has ", manifest.sizes.size(), " sizes, ", size_count, " are given");
-    check(tensor_count == expected && (tensors || expected == 0), ATTNRT_INVALID_ARGUMENT, "entry '", entry,
-          "' has ", expected, " arguments and results, ", tensor_count, " are given");
+    check(size_count == manifest.sizes.size(), ATTNRT_INVALID_ARGUMENT, "the bundle has ",
+          manifest.sizes.size(), " sizes, ", size_count, " are given");
+    check(sizes || size_count == 0, ATTNRT_INVALID_ARGUMENT, "'sizes' is null");
+    check(tensor_count == expected, ATTNRT_INVALID_ARGUMENT, "entry '", entry, "' has ", expected,
+          " arguments and results, ", tensor_count, " are given");
+    check(tensors || expected == 0, ATTNRT_INVALID_ARGUMENT, "'tensors' is null");
     for (size_t i = 0; i < size_count; ++i)
       check(sizes[i] >= 1 && sizes[i] <= INT32_MAX, ATTNRT_OUT_OF_RANGE, "size '", manifest.sizes[i], "' is ",
-            sizes[i]);
+            sizes[i], ", which is not in 1 to ", INT32_MAX);
     for (size_t i = 0; i < expected; ++i)
-      check(tensors[i] != nullptr, ATTNRT_INVALID_ARGUMENT, "tensor ", i, " is null");
+      check(tensors[i] != nullptr, ATTNRT_INVALID_ARGUMENT, "'tensors[", i, "]' is null");
 
     const std::vector<int64_t> all(sizes, sizes + size_count);
     const Memory arena(model->model->arenaBytes(index, all));

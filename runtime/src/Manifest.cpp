@@ -4,6 +4,7 @@
 #include "Manifest.h"
 #include "Hash.h"
 #include "Json.h"
+#include "attnrt/ranges.hpp"
 
 #include <algorithm>
 #include <set>
@@ -112,23 +113,48 @@ std::vector<int32_t> readIds(const JsonReader &json, int32_t vocabulary) {
   return ids;
 }
 
-/// Which the bundle may lack. Bounds keep every sum of scores finite.
-float readFactor(const JsonReader &json, const char *key, double low, float fallback) {
-  if (!json.has(key))
-    return fallback;
+float readFactor(const JsonReader &json, const char *key, Range range) {
   const JsonReader factor = json.at(key);
-  if (factor.number() < low || factor.number() > 1e6)
-    factor.reject("is ", factor.number(), ", not from ", low, " to 1e6");
+  if (!range.holds(factor.number()))
+    factor.reject("is ", factor.number(), ", not from ", range.low, " to ", range.high);
   return static_cast<float>(factor.number());
+}
+
+/// Which the bundle may lack.
+float readFactor(const JsonReader &json, const char *key, Range range, float fallback) {
+  return json.has(key) ? readFactor(json, key, range) : fallback;
+}
+
+int32_t readWhole(const JsonReader &json, const char *key, Range range) {
+  return static_cast<int32_t>(
+      json.at(key).integer(static_cast<int64_t>(range.low), static_cast<int64_t>(range.high)));
+}
+
+bool readTruth(const JsonReader &json, const char *key) { return json.has(key) && json.at(key).boolean(); }
+
+/// What bundles may lack: how samples are drawn.
+void readSampling(const JsonReader &json, DecodingInfo &decoding) {
+  decoding.samples = readTruth(json, "do_sample");
+  decoding.temperature = readFactor(json, "temperature", ranges::temperature, 1);
+  if (json.has("top_k"))
+    decoding.topK = readWhole(json, "top_k", ranges::topK);
+  decoding.topP = readFactor(json, "top_p", ranges::share, 1);
+  decoding.minP = readFactor(json, "min_p", ranges::probability, 0);
+  decoding.typicalP = readFactor(json, "typical_p", ranges::share, 1);
 }
 
 /// What bundles may lack: searches of other kinds.
 void readSpecialSearches(const JsonReader &json, DecodingInfo &decoding) {
-  decoding.patience = readFactor(json, "patience", 0.001, 1);
+  if (json.has("n_best"))
+    decoding.nBest = readWhole(json, "n_best", ranges::beam);
+  decoding.alternatives = readTruth(json, "return_alternatives");
+  decoding.minAlternativeProbability =
+      readFactor(json, "min_alternative_probability", ranges::probability, 0);
+  decoding.patience = readFactor(json, "patience", ranges::patience, 1);
   if (json.has("num_beam_groups"))
     decoding.beamGroups = json.at("num_beam_groups").integer(1, decoding.beam);
-  decoding.diversityPenalty = readFactor(json, "diversity_penalty", 0, 0);
-  decoding.coveragePenalty = readFactor(json, "coverage_penalty", 0, 0);
+  decoding.diversityPenalty = readFactor(json, "diversity_penalty", ranges::penalty, 0);
+  decoding.coveragePenalty = readFactor(json, "coverage_penalty", ranges::penalty, 0);
 }
 
 /// What bundles may lack: rules of the kind that Hugging Face's generation_config.json has.
@@ -139,9 +165,9 @@ void readTokenRules(const JsonReader &json, int32_t vocabulary, DecodingInfo &de
   const auto ids = [&](const char *key) {
     return json.has(key) ? readIds(json.at(key), vocabulary) : std::vector<int32_t>();
   };
-  decoding.repetitionPenalty = readFactor(json, "repetition_penalty", 1e-6, 1);
+  decoding.repetitionPenalty = readFactor(json, "repetition_penalty", ranges::repetitionPenalty, 1);
   if (json.has("no_repeat_ngram_size"))
-    decoding.noRepeatNgramSize = json.at("no_repeat_ngram_size").integer(0, largest);
+    decoding.noRepeatNgramSize = readWhole(json, "no_repeat_ngram_size", ranges::ngramSize);
   decoding.suppressed = ids("suppress_tokens");
   decoding.beginSuppressed = ids("begin_suppress_tokens");
   if (json.has("bad_words_ids"))
@@ -150,18 +176,19 @@ void readTokenRules(const JsonReader &json, int32_t vocabulary, DecodingInfo &de
         word.reject("is empty");
   decoding.forcedFirst = id("forced_bos_token_id");
   decoding.forcedLast = id("forced_eos_token_id");
-  if (json.has("renormalize_logits"))
-    decoding.renormalizes = json.at("renormalize_logits").boolean();
+  decoding.shortlist = ids("shortlist");
+  decoding.renormalizes = readTruth(json, "renormalize_logits");
 }
 
 DecodingInfo readDecoding(const JsonReader &json, int32_t vocabulary) {
   DecodingInfo decoding;
-  decoding.beam = json.at("beam").integer(1, 1024);
-  decoding.lengthPenalty = static_cast<float>(json.at("length_penalty").number());
-  decoding.maxLength = json.at("max_length").integer(1, largest);
+  decoding.beam = readWhole(json, "beam", ranges::beam);
+  decoding.lengthPenalty = readFactor(json, "length_penalty", ranges::lengthPenalty);
+  decoding.maxLength = readWhole(json, "max_length", ranges::maxLength);
   decoding.minLength = json.at("min_length").integer(0, decoding.maxLength);
   decoding.stopping = readStopping(json.at("early_stopping"));
   readSpecialSearches(json, decoding);
+  readSampling(json, decoding);
   readTokenRules(json, vocabulary, decoding);
   return decoding;
 }

@@ -57,7 +57,14 @@ struct DecodingInfo {
   std::vector<int32_t> suppressed, beginSuppressed;
   std::vector<std::vector<int32_t>> badWords;
   std::optional<int32_t> forcedFirst, forcedLast;
+  std::vector<int32_t> shortlist;
   bool renormalizes = false;
+  int32_t nBest = 1;
+  bool alternatives = false;
+  float minAlternativeProbability = 0;
+  bool samples = false;
+  int32_t topK = 0;
+  float temperature = 1, topP = 1, minP = 0, typicalP = 1;
 };
 
 struct VariantInfo {

@@ -108,6 +108,7 @@ void Model::loadTokenizers(const std::string &folder) {
   target = makeTokenizer(decoder.targetTokenizer, folder, {decoder.targetVocabulary, decoder.tokens.unknown});
   for (const std::vector<int32_t> &word : decoder.decoding.badWords)
     badWordViews.push_back({word.size(), word.data()});
+  shortlistView = {decoder.decoding.shortlist.size(), decoder.decoding.shortlist.data()};
 }
 
 int64_t Model::arenaBytes(int entry, const std::vector<int64_t> &sizes) const {
@@ -145,6 +146,8 @@ const TokensInfo &Model::tokens() const { return info.encoder ? info.encoder->to
 
 const Tokenizer &Model::tokenizer(attnrt_side side) const {
   tokens();
+  check(side == ATTNRT_SOURCE || side == ATTNRT_TARGET, ATTNRT_INVALID_ARGUMENT, "'side' is ",
+        static_cast<int>(side), ", which is no attnrt_side");
   check(side == ATTNRT_SOURCE || target, ATTNRT_UNSUPPORTED, "'", info.name, "' has no target side");
   return side == ATTNRT_SOURCE ? *source : *target;
 }

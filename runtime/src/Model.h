@@ -53,6 +53,8 @@ public:
   const Tokenizer &tokenizer(attnrt_side side) const;
   /// The decoder's default `bad_words_ids`, as the C interface has them.
   const std::vector<attnrt_ids> &badWords() const { return badWordViews; }
+  /// The decoder's default shortlist, likewise; empty: none.
+  const attnrt_ids &shortlist() const { return shortlistView; }
 
 private:
   void checkDescriptor() const;
@@ -67,6 +69,7 @@ private:
   size_t chosen = 0;
   std::unique_ptr<Tokenizer> source, target; // an encoder alone has no target
   std::vector<attnrt_ids> badWordViews;
+  attnrt_ids shortlistView{};
 };
 
 } // namespace attnrt

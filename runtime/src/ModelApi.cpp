@@ -26,8 +26,6 @@ void writeText(const std::string &from, size_t capacity, char *to, size_t *size)
 }
 
 std::vector<int32_t> tokenize(const Model &model, attnrt_side side, std::string_view text) {
-  check(side == ATTNRT_SOURCE || side == ATTNRT_TARGET, ATTNRT_INVALID_ARGUMENT, "unknown side ",
-        static_cast<int>(side));
   std::vector<int32_t> ids = model.tokenizer(side).encode(text);
   const TokensInfo &tokens = model.tokens();
   if (side == ATTNRT_SOURCE && tokens.sourceStart)

@@ -20,6 +20,7 @@ Session::Session(std::shared_ptr<const Model> model, const attnrt_session_option
         room.suppressed);
   check((room.uses & ~static_cast<uint32_t>(ATTNRT_USE_ALL)) == 0, ATTNRT_INVALID_ARGUMENT, "unknown uses ",
         room.uses);
+  check(room.uses != 0, ATTNRT_INVALID_ARGUMENT, "'uses' is 0: the session could do nothing");
   allocate();
 }
 
@@ -65,8 +66,11 @@ void Session::allocate() {
 }
 
 void Session::callFor(uint32_t use, const char *entry, std::vector<void *> tensors) {
-  check((room.uses & use) != 0, ATTNRT_INVALID_ARGUMENT, "the session was created without the use of '",
-        entry, "'");
+  const char *name = use == ATTNRT_USE_DECODE   ? "ATTNRT_USE_DECODE"
+                     : use == ATTNRT_USE_SAMPLE ? "ATTNRT_USE_SAMPLE"
+                     : use == ATTNRT_USE_SCORE  ? "ATTNRT_USE_SCORE"
+                                                : "ATTNRT_USE_ATTEND";
+  check((room.uses & use) != 0, ATTNRT_INVALID_ARGUMENT, "the session was created without ", name);
   call(entry, std::move(tensors));
 }
 

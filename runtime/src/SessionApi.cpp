@@ -4,6 +4,7 @@
 #include "Handles.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace attnrt {
 namespace {
@@ -13,7 +14,7 @@ attnrt_session_options defaultDecoderOptions(const Model &model) {
   attnrt_session_options options{};
   options.size = sizeof options;
   options.batch = 1;
-  options.beam = decoding.beam;
+  options.beam = hypothesesOf(decoding);
   options.source = static_cast<int32_t>(std::min<int64_t>(512, model.decoder().sourceLimit.value_or(512)));
   options.target = decoding.max_length;
   options.suppressed =
@@ -117,6 +118,44 @@ void attnrt_decode_options_init(const attnrt_model *model, attnrt_decode_options
     *options = {};
   if (options && model && model->model->manifest().decoder)
     *options = defaultDecodeOptions(*model->model);
+}
+
+attnrt_status attnrt_make_batches(size_t count, const size_t *lengths, size_t max_sequences,
+                                  size_t max_tokens, size_t *order, size_t *ends, size_t *batch_count) {
+  return guard([&] {
+    requirePointer(batch_count, "batch_count");
+    *batch_count = 0;
+    if (count == 0)
+      return;
+    requirePointer(lengths, "lengths");
+    requirePointer(order, "order");
+    requirePointer(ends, "ends");
+    check(max_sequences > 0, ATTNRT_INVALID_ARGUMENT, "'max_sequences' is 0; a batch has 1 or more");
+    std::iota(order, order + count, size_t{0});
+    if (max_tokens > 0)
+      std::stable_sort(order, order + count, [&](size_t a, size_t b) { return lengths[a] < lengths[b]; });
+    size_t begin = 0;
+    for (size_t i = 1; i <= count; ++i) {
+      // Sorted, the newest sequence is the longest, to which the others are padded.
+      const bool isFull = i == count || i - begin == max_sequences ||
+                          (max_tokens > 0 && lengths[order[i]] > max_tokens / (i - begin + 1));
+      if (!isFull)
+        continue;
+      ends[(*batch_count)++] = i;
+      begin = i;
+    }
+  });
+}
+
+attnrt_status attnrt_decode_options_check(const attnrt_model *model, size_t count,
+                                          const attnrt_decode_options *options) {
+  return guard([&] {
+    requirePointer(model, "model");
+    const auto chosen = readOptions(options, defaultDecodeOptions(*model->model));
+    if (chosen.prefixes)
+      viewIds(count, chosen.prefixes, "prefixes");
+    makeDecodeRules(model->model->decoder(), count, chosen);
+  });
 }
 
 attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_ids *sources,

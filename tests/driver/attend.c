@@ -5,26 +5,13 @@
  * apart. */
 
 #include "attend_by_hand.h"
+#include "read_weights.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { batch = 2, query = 5, width = 4, head = 3 };
-
-/* The data part, aligned to 64 bytes. */
-static char *read_weights(const char *path) {
-  FILE *file = fopen(path, "rb");
-  uint64_t header;
-  if (!file || fread(&header, 8, 1, file) != 1 || fseek(file, 0, SEEK_END) != 0)
-    return 0;
-  size_t size = (size_t)ftell(file) - 8 - header;
-  char *data = aligned_alloc(64, (size + 63) / 64 * 64);
-  if (fseek(file, (long)(8 + header), SEEK_SET) != 0 || fread(data, 1, size, file) != size)
-    return 0;
-  fclose(file);
-  return data;
-}
 
 /* As bundle_test.py writes matrix `number` of seed 1. */
 static double weight(int number, int out, int in) {

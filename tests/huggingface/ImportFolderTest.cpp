@@ -57,6 +57,11 @@ TEST(Import, AMissingKeyIsAnError) {
   EXPECT_SAYS(replaced(config, R"("d_model": 8, )", ""), "'d_model' is missing");
 }
 
+TEST(Import, AKeyThatIsGivenTwiceIsAnError) {
+  EXPECT_SAYS(replaced(config, R"("pad_token_id")", R"("d_model": 16, "pad_token_id")"),
+              "config.json:7:51: error: 'd_model' is given twice");
+}
+
 TEST(Import, AFamilyThatIsNotKnownIsAnError) {
   EXPECT_SAYS(replaced(config, R"("bart")", R"("parrot")"), "'model_type' is the text 'parrot'");
 }

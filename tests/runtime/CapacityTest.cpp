@@ -53,6 +53,29 @@ TEST_F(Capacity, ContradictoryOptionsAreInvalid) {
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeStatus([](auto &o) { o.size = sizeof o + 8; }));
 }
 
+TEST_F(Capacity, OptionsAreCheckedWithoutASession) {
+  const auto messageOf = [&](const std::function<void(attnrt_decode_options &)> &change) -> std::string {
+    attnrt_decode_options options = model.decodeOptions();
+    change(options);
+    const attnrt_status status = attnrt_decode_options_check(model.handle(), 2, &options);
+    return status == ATTNRT_OK ? "" : attnrt_last_error();
+  };
+  EXPECT_EQ("", messageOf([](auto &o) { o.beam = 1024, o.length_penalty = -10, o.patience = 0.001f; }));
+  EXPECT_EQ("'length_penalty' is 10.5, which is not in -10 to 10",
+            messageOf([](auto &o) { o.length_penalty = 10.5f; }));
+  EXPECT_EQ("'patience' is 0, which is not in 0.001 to 1024", messageOf([](auto &o) { o.patience = 0; }));
+  EXPECT_EQ("'repetition_penalty' is inf, which is not in 1e-06 to 1000000",
+            messageOf([](auto &o) { o.repetition_penalty = INFINITY; }));
+  EXPECT_EQ("'top_p' is nan, which is not in 1e-06 to 1",
+            messageOf([](auto &o) { o.sample = 1, o.top_p = NAN; }));
+  EXPECT_EQ("'max_length' is 25, but the model's positions end at 24",
+            messageOf([](auto &o) { o.max_length = 25; }));
+  const attnrt_ids broken[2] = {{0, nullptr}, {3, nullptr}};
+  EXPECT_EQ("'prefixes[1].ids' is null", messageOf([&](auto &o) { o.prefixes = broken; }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_decode_options_check(nullptr, 1, nullptr));
+  EXPECT_EQ(ATTNRT_OK, attnrt_decode_options_check(model.handle(), 1, nullptr));
+}
+
 TEST_F(Capacity, IdsOutsideTheVocabularyAreInvalid) {
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, sourceStatus({{3, toy::sourceVocabulary}}));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, sourceStatus({{3, -1}}));
@@ -87,7 +110,9 @@ TEST_F(Capacity, WhatTheSessionWasNotMadeForIsRefused) {
   options.uses = ATTNRT_USE_DECODE;
   attnrt::api::Session opened(model, options);
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, statusOf([&] { opened.score({{Ids{3}}}, {{Ids{3}}}); }));
+  EXPECT_STREQ("the session was created without ATTNRT_USE_SCORE", attnrt_last_error());
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, statusOf([&] { opened.attend({3}, {3}); }));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, sessionStatus([](auto &o) { o.uses = 0; }));
 }
 
 TEST_F(Capacity, NullPointersAreInvalid) {
@@ -99,6 +124,10 @@ TEST_F(Capacity, NullPointersAreInvalid) {
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_decode(opened.handle(), 1, &broken, nullptr, &result));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_decode(opened.handle(), 1, &broken, nullptr, nullptr));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_model_load(nullptr, nullptr, nullptr));
+  size_t size = 0;
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
+            attnrt_token_text(model.handle(), static_cast<attnrt_side>(7), 3, 0, nullptr, &size));
+  EXPECT_STREQ("'side' is 7, which is no attnrt_side", attnrt_last_error());
   EXPECT_EQ(ATTNRT_NOT_FOUND,
             attnrt_model_create(toy::descriptor(), "/no/such/folder", nullptr, (attnrt_model **)&result));
   attnrt_model_destroy(nullptr);

@@ -66,6 +66,17 @@ TEST_F(Load, AGraphsEntryIsCalledWithTensorsOfTheCaller) {
             attnrt_graph_call(graph.handle(), nullptr, "attend", 8, sizes, 2, tensors));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
             attnrt_graph_call(graph.handle(), nullptr, "look", 8, sizes, 3, tensors));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
+            attnrt_graph_call(graph.handle(), nullptr, "attend", 8, nullptr, 3, tensors));
+  EXPECT_STREQ("'sizes' is null", attnrt_last_error());
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
+            attnrt_graph_call(graph.handle(), nullptr, "attend", 8, sizes, 3, nullptr));
+  EXPECT_STREQ("'tensors' is null", attnrt_last_error());
+  tensors[1] = nullptr;
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
+            attnrt_graph_call(graph.handle(), nullptr, "attend", 8, sizes, 3, tensors));
+  EXPECT_STREQ("'tensors[1]' is null", attnrt_last_error());
+  tensors[1] = lengths;
   sizes[6] = -3;
   EXPECT_EQ(ATTNRT_OUT_OF_RANGE, attnrt_graph_call(graph.handle(), nullptr, "attend", 8, sizes, 3, tensors));
   EXPECT_EQ(ATTNRT_UNSUPPORTED, attnrt_graph_call(model.handle(), nullptr, "attend", 8, sizes, 3, tensors));

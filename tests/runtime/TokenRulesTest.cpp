@@ -173,22 +173,33 @@ TEST_F(TokenRules, SamplesKeepToTheRules) {
     }
 }
 
-TEST_F(TokenRules, TheBundlesDefaultsAreFilledIn) {
-  nlohmann::ordered_json changed = toy::manifest();
-  changed["decoding"]["suppress_tokens"] = {4};
-  changed["decoding"]["begin_suppress_tokens"] = {3, 5};
-  changed["decoding"]["bad_words_ids"] = nlohmann::json::array({{6, 6}, {5}});
-  changed["decoding"]["forced_bos_token_id"] = 3;
-  changed["decoding"]["forced_eos_token_id"] = toy::end;
-  changed["decoding"]["no_repeat_ngram_size"] = 3;
-  changed["decoding"]["repetition_penalty"] = 1.5;
-  changed["decoding"]["renormalize_logits"] = true;
-  const std::string text = changed.dump();
-  folder.write("manifest.json", text);
-  char hash[33];
-  attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));
-  const attnrt_descriptor trusting = toy::withHash(hash);
-  const attnrt::api::Model strict(&trusting, folder.path());
+/// The toy bundle with these defaults besides its own.
+class Defaults : public TokenRules {
+protected:
+  attnrt::api::Model modelWith(const nlohmann::json &decoding) {
+    nlohmann::ordered_json changed = toy::manifest();
+    changed["decoding"].update(decoding);
+    const std::string text = changed.dump();
+    folder.write("manifest.json", text);
+    char hash[33];
+    attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));
+    trusting = toy::withHash(hash);
+    return {&trusting, folder.path()};
+  }
+
+private:
+  attnrt_descriptor trusting{};
+};
+
+TEST_F(Defaults, OfTheBundleAreFilledIn) {
+  const attnrt::api::Model strict = modelWith({{"suppress_tokens", {4}},
+                                               {"begin_suppress_tokens", {3, 5}},
+                                               {"bad_words_ids", nlohmann::json::array({{6, 6}, {5}})},
+                                               {"forced_bos_token_id", 3},
+                                               {"forced_eos_token_id", toy::end},
+                                               {"no_repeat_ngram_size", 3},
+                                               {"repetition_penalty", 1.5},
+                                               {"renormalize_logits", true}});
   const attnrt_decode_options options = strict.decodeOptions();
   const auto got = attnrt::api::Session(strict, strict.sessionOptions()).decode({{testSource()}}, options);
   expectLists(toy::oracleBeam(testSource(), options), got[0], options.length_penalty);
@@ -202,6 +213,42 @@ TEST_F(TokenRules, TheBundlesDefaultsAreFilledIn) {
   same.forced_bos_token_id = 3, same.forced_eos_token_id = toy::end;
   same.no_repeat_ngram_size = 3, same.repetition_penalty = 1.5f, same.renormalize_logits = 1;
   EXPECT_EQ(session(1, 1, 12).decode({{testSource()}}, same)[0][0].ids, got[0][0].ids);
+}
+
+TEST_F(Defaults, MaySayHowToSample) {
+  const attnrt::api::Model drawing = modelWith({{"n_best", 3},
+                                                {"do_sample", true},
+                                                {"temperature", 0.5},
+                                                {"top_k", 4},
+                                                {"top_p", 0.9},
+                                                {"min_p", 0.01},
+                                                {"typical_p", 0.95},
+                                                {"shortlist", {3, 5}}});
+  const auto got = attnrt::api::Session(drawing, drawing.sessionOptions()) // has room for what the bundle asks
+                       .decode({{testSource()}}, drawing.decodeOptions());
+  ASSERT_EQ(3u, got[0].size());
+
+  attnrt_decode_options same = model.decodeOptions();
+  const int32_t list[] = {3, 5};
+  const attnrt_ids shortlist{2, list};
+  same.shortlist_count = 1, same.shortlists = &shortlist;
+  same.n_best = 3, same.sample = 1, same.temperature = 0.5f, same.top_k = 4;
+  same.top_p = 0.9f, same.min_p = 0.01f, same.typical_p = 0.95f;
+  const auto wanted = session(1, 3, 12).decode({{testSource()}}, same);
+  for (size_t rank = 0; rank < 3; ++rank)
+    EXPECT_EQ(wanted[0][rank].ids, got[0][rank].ids);
+}
+
+TEST_F(Defaults, MayAskForAlternatives) {
+  const attnrt::api::Model wide = modelWith({{"beam", 2}, {"n_best", 3}, {"return_alternatives", true}});
+  const auto got =
+      attnrt::api::Session(wide, wide.sessionOptions()).decode({{testSource()}}, wide.decodeOptions());
+  attnrt_decode_options same = model.decodeOptions();
+  same.beam = 2, same.n_best = 3, same.return_alternatives = 1;
+  const auto wanted = session(1, 6, 12).decode({{testSource()}}, same);
+  ASSERT_EQ(wanted[0].size(), got[0].size());
+  for (size_t rank = 0; rank < wanted[0].size(); ++rank)
+    EXPECT_EQ(wanted[0][rank].ids, got[0][rank].ids);
 }
 
 TEST_F(TokenRules, MistakesAreRefused) {

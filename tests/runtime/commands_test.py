@@ -95,19 +95,41 @@ class Commands(unittest.TestCase):
         for command, options, text, part in (
             ("run", ["--ids"], "3 2\n3 x\n", "line 2: 'x' is no token id"),
             ("run", ["--ids"], "3 4\n3 99\n5\n", "line 2: token 1 of source 0 is 99"),
-            ("run", ["--num-beam-groups", 2], "a\n", "num_beam_groups is 2, which does not divide the beam of 1"),
-            ("run", ["--suppress-tokens", "3,99"], "a\n", "suppressed has the token 99"),
-            ("run", ["--shortlist", "/no/such/file"], "a\n", "'/no/such/file' cannot be read"),
-            ("run", ["--bad-words-ids", "3 x"], "a\n", "'x' is no token id"),
-            ("run", [], "a" * 40 + "\n", "source length must be from 1 to 32"),
-            ("run", ["--beam", 2, "--n-best", 3], "a\n", "n_best is larger than the beam times patience"),
-            ("run", ["--variant", "future"], "", "needs no_such_feature"),
+            ("run", [], "a\n" + "a" * 40 + "\n", "line 2: the source has 41 tokens, the model takes at most 32"),
             ("score", [], "abc\n", "line 1: has no TAB"),
-            ("inspect", ["--variant", "none"], "", "no variant 'none'"),
+            ("score", ["--ids"], "3\t4\n\n3\t99\n", "line 3: token 0 of target 0 is 99"),
+            ("score", ["--ids"], "3\t4\n3\t" + "4 " * 24 + "\n", "line 2: the target has 24 tokens, the model takes at most 23"),
         ):
             done = self.call(command, self.bundle, *options, text=text)
             self.assertEqual(1, done.returncode, (command, options))
             self.assertIn(part, done.stderr)
+
+    def test_options_that_contradict_each_other_are_told_once_and_without_a_line(self):
+        for options, part in (
+            (["--num-beam-groups", 2], "'num_beam_groups' is 2, which does not divide 'beam' (1)"),
+            (["--diversity-penalty", 1], "'diversity_penalty' needs 'num_beam_groups' of 2 or more"),
+            (["--sample", "--coverage-penalty", 1], "'coverage_penalty' is for searches, not for samples"),
+            (["--min-length", 9, "--max-length", 8], "'min_length' is 9, more than 'max_length' (8)"),
+            (["--max-length", 25], "'max_length' is 25, but the model's positions end at 24"),
+            (["--n-best", 3], "'n_best' is 3, but a 'beam' of 1 with a 'patience' of 1 gives at most 1"),
+            (["--beam", 2, "--n-best", 3], "'n_best' is 3, but a 'beam' of 2 with a 'patience' of 1 gives at most 2"),
+            (["--beam", 100, "--alternatives", 100], "'beam' times 'n_best' is 10000"),
+            (["--suppress-tokens", "3,99"], "'suppress_tokens' has the id 99, which is not in 0 to 6"),
+            (["--forced-bos-token-id", 7], "'forced_bos_token_id' is 7"),
+            (["--shortlist", "/no/such/file"], "--shortlist: '/no/such/file' cannot be read"),
+            (["--bad-words-ids", "3 x"], "--bad-words-ids: 'x' is no token id"),
+            (["--ids", "--prefix", "3 x"], "--prefix: 'x' is no token id"),
+            (["--ids", "--prefix", "3 99"], "'prefixes' has the id 99, which is not in 0 to 6"),
+            (["--variant", "future"], "needs no_such_feature"),
+            (["--variant", "none"], "no variant 'none'"),
+        ):
+            for text in ("", "a\nb\n"):
+                done = self.call("run", self.bundle, *options, text=text)
+                self.assertEqual((1, ""), (done.returncode, done.stdout), options)
+                self.assertEqual(1, done.stderr.count("\n"))
+                self.assertTrue(done.stderr.startswith("attnc: error: "), done.stderr)
+                self.assertIn(part, done.stderr)
+                self.assertNotIn("line", done.stderr)
 
     def test_what_was_right_before_a_mistake_is_printed(self):
         done = self.call("run", self.bundle, "--ids", text="3 4\n\n3 x\n5\n")
@@ -186,14 +208,48 @@ class Commands(unittest.TestCase):
             got = self.run_lines(*beam, *n_best, *options, sources=["abc"])
             self.assertEqual(3, len({line.split()[0] if line else "" for line in got}), options)
 
+    def test_samples_are_drawn_only_where_batches_keep_the_order(self):
+        done = self.call("run", self.bundle, "--sample", "--batch-tokens", 9, text="a\n")
+        self.assertEqual((1, "attnc: error: --batch-tokens is not for samples, which depend on their place among the lines\n"),
+                         (done.returncode, done.stderr))
+        self.assertEqual(self.run_lines(), self.run_lines("--sample", "--no-sample"))
+
+    def test_seeds_choose_samples(self):
+        same = [self.run_lines("--sample", "--seed", 5, "--n-best", 3) for _ in range(2)]
+        self.assertEqual(same[0], same[1])
+        self.assertNotEqual(same[0], self.run_lines("--sample", "--seed", 6, "--n-best", 3))
+
     def test_help_is_in_groups(self):
         text = self.lines("run", "--help")
         for group in ("Search:", "Tokens:", "Sampling:", "Lines:", "Machine:"):
             self.assertIn(group, "\n".join(text))
 
-    def test_wrong_usage_exits_with_2(self):
-        for arguments in (["run"], ["run", self.bundle, "--beam", "x"], ["bench", self.bundle], ["run", "--nonsense"]):
-            self.assertEqual(2, self.call(*arguments).returncode, arguments)
+    def test_wrong_usage_names_the_option_and_exits_with_2(self):
+        for arguments, part in (
+            ([], "a command is missing; known are import, compile,"),
+            (["rum"], "'rum' is no command; did you mean 'run'?"),
+            (["translate"], "'translate' is no command; known are import, compile,"),
+            (["--versoin"], "'--versoin' is no option of 'attnc'; did you mean '--version'?"),
+            (["run"], "bundle is required"),
+            (["run", "a", "b"], "'b' is one argument too many for 'attnc run'"),
+            (["bench", self.bundle], "--batch is required"),
+            (["run", self.bundle, "--bem", 3], "'--bem' is no option of 'attnc run'; did you mean '--beam'?"),
+            (["run", self.bundle, "--n_best=3"], "'--n_best' is no option of 'attnc run'; did you mean '--n-best'?"),
+            (["run", self.bundle, "--beam", "x"], "--beam: 'x' is no whole number from 1 to 1024"),
+            (["run", self.bundle, "--beam", "1.5"], "--beam: '1.5' is no whole number from 1 to 1024"),
+            (["run", self.bundle, "--beam", 0], "--beam: '0' is not in 1 to 1024"),
+            (["run", self.bundle, "--length-penalty", 11], "--length-penalty: '11' is not in -10 to 10"),
+            (["run", self.bundle, "--length-penalty", "nan"], "--length-penalty: 'nan' is no number from -10 to 10"),
+            (["run", self.bundle, "--early-stopping", "maybe"], "--early-stopping: maybe not in {true,false,never}"),
+            (["run", self.bundle, "--suppress-tokens", "3,x"], "--suppress-tokens: 'x' is no whole number from 0 to 16777215"),
+            (["run", self.bundle, "--seed", -1], "--seed: '-1' is not in 0 to 9007199254740991"),
+            (["run", "--bad-words-ids", "3 4", self.bundle, "more"], "'more' is one argument too many"),
+            (["score", self.bundle, "--threads", -1], "--threads: '-1' is not in 0 to 1024"),
+        ):
+            done = self.call(*arguments)
+            self.assertEqual(2, done.returncode, arguments)
+            self.assertIn(part, done.stderr)
+            self.assertIn("--help'", done.stderr)
 
     def test_a_missing_bundle_is_an_error(self):
         done = self.call("run", "/no/such/bundle")

@@ -33,12 +33,13 @@ std::string repeated(const std::string &text, unsigned count) {
 
 TEST(HostileText, DeepNestingIsAnError) {
   constexpr unsigned depth = 100'000;
-  EXPECT_HAS(errorsOf("model: " + repeated("[", depth)), "a.yaml:1:");
+  EXPECT_HAS(errorsOf("model: " + repeated("[", depth)), "nested deeper than 32");
+  EXPECT_HAS(errorsOf("model: " + repeated("{", depth)), "nested deeper than 32");
   EXPECT_HAS(errorsOf("model: " + repeated("[", depth) + repeated("]", depth)), "nested deeper than 32");
   EXPECT_HAS(errorsOf("model: " + repeated("{a: ", depth)), "nested deeper than 32");
   EXPECT_HAS(errorsOf(repeated("- ", depth)), "nested deeper than 32");
   EXPECT_HAS(errorsOf(repeated("? ", depth)), "a.yaml:1:");
-  EXPECT_HAS(errorsOf("model: [" + repeated("{", depth)), "a.yaml:1:");
+  EXPECT_HAS(errorsOf("model: [" + repeated("{", depth)), "nested deeper than 32");
   std::string staircase;
   for (unsigned i = 0; i < 2000; ++i)
     staircase += std::string(i, ' ') + "a:\n";
@@ -74,6 +75,11 @@ TEST(HostileText, BinaryFilesAreErrors) {
   EXPECT_HAS(errorsOf("\xfe\xff\0m"), "this is no UTF-8 text");
   EXPECT_HAS(errorsOf("name: \xc0\x80\n"), "this is no UTF-8 text");
   EXPECT_HAS(errorsOf("name: \xed\x95"), "this is no UTF-8 text");
+}
+
+TEST(HostileText, BracketsThatAreNeverClosedAreNamed) {
+  EXPECT_HAS(errorsOf("model: [[[\n"), "a.yaml:1:9: error: '[' is never closed");
+  EXPECT_HAS(errorsOf("{name: \"b}\n"), "a.yaml:1:1: error: '{' is never closed");
 }
 
 TEST(HostileText, KeysMustBeWords) {

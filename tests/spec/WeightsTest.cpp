@@ -47,6 +47,16 @@ std::vector<int64_t> &shapeOf(Tensors &tensors, const std::string &name) {
 
 TEST(Weights, AllThereGiveNoError) { EXPECT_EQ(errorsWith(tensorsOf(text), text), ""); }
 
+TEST(Weights, AFileWithMoreLayersIsWarnedOf) {
+  Tensors tensors = tensorsOf(text);
+  tensors.push_back({"decoder.layers.1.ffn.fc1.weight", {16, 8}});
+  std::string messages = errorsWith(tensors, text);
+  EXPECT_HAS(messages,
+             "warning: 'layers' is 1, but the weight file has more: 'decoder.layers.1.ffn.fc1.weight' "
+             "is not used\n");
+  EXPECT_EQ(messages.find("error"), std::string::npos);
+}
+
 TEST(Weights, AMissingOneIsAnErrorWithANearName) {
   Tensors tensors = tensorsOf(text);
   for (auto &[name, shape] : tensors)

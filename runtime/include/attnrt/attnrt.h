@@ -244,6 +244,20 @@ typedef struct attnrt_decode_options {
 /* Fills in the bundle's decoding defaults. Pointers lead into the model. */
 void attnrt_decode_options_init(const attnrt_model *model, attnrt_decode_options *options);
 
+/* Groups sequences of similar length, for calls in which little padding is computed. Fills `order` with the
+ * numbers of all `count` sequences, the shortest first, and `ends` with where in it each batch ends; both
+ * have room for `count`, and `*batch_count` is how many batches there are. A batch has at most
+ * `max_sequences`, and with padding at most `max_tokens` tokens, but one sequence always; with a `max_tokens`
+ * of 0 there is no such limit and the order stays. Decode batches with samples one sentence at a time, or
+ * `first_sentence` is not the sentence's own number. */
+attnrt_status attnrt_make_batches(size_t count, const size_t *lengths, size_t max_sequences,
+                                  size_t max_tokens, size_t *order, size_t *ends, size_t *batch_count);
+
+/* Whether attnrt_decode() of `count` sources takes these options, in a session with room enough: a mistake is
+ * then the options', not a source's. The message names the option, what it is and what is allowed. */
+attnrt_status attnrt_decode_options_check(const attnrt_model *model, size_t count,
+                                          const attnrt_decode_options *options);
+
 /* What a decode found. Immutable; any thread may read it; it outlives its session. */
 typedef struct attnrt_result attnrt_result;
 

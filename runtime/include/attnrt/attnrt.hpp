@@ -45,6 +45,19 @@ inline std::vector<attnrt_ids> view(std::span<const Ids> lists) {
   return views;
 }
 
+/// The numbers of sequences of these lengths, in batches; see attnrt_make_batches().
+inline std::vector<std::vector<size_t>> makeBatches(std::span<const size_t> lengths, size_t maxSequences,
+                                                    size_t maxTokens) {
+  std::vector<size_t> order(lengths.size()), ends(lengths.size());
+  size_t count = 0, begin = 0;
+  check(attnrt_make_batches(lengths.size(), lengths.data(), maxSequences, maxTokens, order.data(),
+                            ends.data(), &count));
+  std::vector<std::vector<size_t>> batches;
+  for (size_t i = 0; i < count; begin = ends[i++])
+    batches.emplace_back(order.begin() + begin, order.begin() + ends[i]);
+  return batches;
+}
+
 class Model {
 public:
   explicit Model(const std::string &folder, const attnrt_model_options *options = nullptr) {
@@ -104,6 +117,11 @@ public:
     attnrt_decode_options options;
     attnrt_decode_options_init(handle(), &options);
     return options;
+  }
+
+  /// Throws where a decode of `count` sources would not take these options.
+  void checkOptions(const attnrt_decode_options &options, size_t count = 1) const {
+    check(attnrt_decode_options_check(handle(), count, &options));
   }
 
 private:

@@ -1,0 +1,47 @@
+//===- Flags.cpp - flags that commands have in common ------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/driver/Flags.h"
+#include "compiler/spec/MapReader.h"
+#include "compiler/spec/Words.h"
+
+#include <sstream>
+
+namespace attnc {
+namespace {
+
+std::string rangeText(attnrt::Range range) {
+  std::ostringstream text;
+  text.precision(16); // whole numbers up to 2^53
+  text << range.low << " to " << range.high;
+  return text.str();
+}
+
+CLI::Validator makeValidator(attnrt::Range range, bool isWhole) {
+  const auto check = [=](std::string &given) -> std::string {
+    const std::optional<double> value = parseNumber(given);
+    if (!value || (isWhole && !parseInteger(given)))
+      return quote(given) + (isWhole ? " is no whole number from " : " is no number from ") +
+             rangeText(range);
+    return range.holds(*value) ? "" : quote(given) + " is not in " + rangeText(range);
+  };
+  return {check, rangeText(range)};
+}
+
+} // namespace
+
+CLI::Validator wholeIn(attnrt::Range range) { return makeValidator(range, true); }
+
+CLI::Validator numberIn(attnrt::Range range) { return makeValidator(range, false); }
+
+void addBundleFlags(CLI::App &command, BundleOptions &options, const std::string &group) {
+  command.add_option("bundle", options.folder, "Folder written by 'attnc compile'")->required();
+  command.add_option("--threads", options.threads, "Threads; 0: one per core")
+      ->check(wholeIn({0, 1024}))
+      ->group(group);
+  command
+      .add_option("--variant", options.variant, "Kernels to use; the best this machine can run if not given")
+      ->group(group);
+}
+
+} // namespace attnc

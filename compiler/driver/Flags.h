@@ -1,0 +1,25 @@
+//===- Flags.h - flags that commands have in common --------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ATTNC_COMPILER_DRIVER_FLAGS_H
+#define ATTNC_COMPILER_DRIVER_FLAGS_H
+
+#include "attnrt/ranges.hpp"
+#include "compiler/driver/SentenceLines.h"
+
+#include <CLI/CLI.hpp>
+
+namespace attnc {
+
+/// Accepts whole numbers of `range`.
+CLI::Validator wholeIn(attnrt::Range range);
+
+/// Accepts numbers of `range`.
+CLI::Validator numberIn(attnrt::Range range);
+
+/// The bundle's folder, its first argument, and what it runs on, in the help's part `group`.
+void addBundleFlags(CLI::App &command, BundleOptions &options, const std::string &group);
+
+} // namespace attnc
+
+#endif // ATTNC_COMPILER_DRIVER_FLAGS_H
