@@ -26,6 +26,8 @@ public:
   }
 
   AttentionStages build() {
+    if (in.keyStart)
+      buildFirstKey();
     buildProducts();
     buildScores();
     buildMaximum();
@@ -40,8 +42,13 @@ private:
 
   /// The first key that some query of the block sees, no later than the last one of all, so that no loop has
   /// a negative extent. Tiles before it are skipped; blocks before it are visited with no tile left in them,
-  /// for the maxima so far are read back.
-  Expr start() const { return max(min(in.keyStart(s.queryBlock * tiles.queries, s.batch), end() - 1), 0); }
+  /// for the maxima so far are read back. A stage of its own: inlined into every loop's bounds, Halide 21
+  /// fails on some of these expressions.
+  void buildFirstKey() {
+    s.firstKey = Func("firstKey");
+    s.firstKey(s.queryBlock, s.head, s.batch) =
+        max(min(in.keyStart(s.queryBlock * tiles.queries, s.batch), end() - 1), 0);
+  }
 
   /// A key that exists, for reading: past the end the last one is repeated, its weight is zero.
   Expr readable(Expr key) const { return max(min(key, end() - 1), 0); }
@@ -51,8 +58,7 @@ private:
     RDom domain(0, tiles.keyTile, 0, tiles.keys / tiles.keyTile, name);
     domain.where(firstOfTile(domain.y) < end());
     if (in.keyStart)
-      domain.where(domain.y >=
-                   min((start() - s.block * tiles.keys) / tiles.keyTile, tiles.keys / tiles.keyTile));
+      domain.where(firstOfTile(domain.y) + tiles.keyTile > s.firstKey(s.queryBlock, s.head, s.batch));
     return domain;
   }
   Expr inBlock(const RDom &tiledKeys) const { return tiledKeys.y * tiles.keyTile + tiledKeys.x; }

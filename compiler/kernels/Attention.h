@@ -50,6 +50,7 @@ struct AttentionTiles {
 /// they lie and maxima and sums need no step across lanes. Indices: (query, key, block, queryBlock, head,
 /// batch).
 struct AttentionStages {
+  Halide::Func firstKey;      // the first key that the block of queries sees; where keys have a start
   Halide::Func turned;        // query x width: the block of queries, factor applied
   Halide::Func partials;      // lane x key x block ...: products by lane (one query per row only)
   Halide::Func products;      // query x key in tile x tile x block ...

@@ -66,7 +66,7 @@ Role KernelBuilder::findRole(OpOperand &operand) const {
 Role KernelBuilder::findAttentionRole(OpOperand &operand) const {
   Operation *op = operand.getOwner();
   if (auto map = dyn_cast<ScoreMapOp>(op);
-      map && operand.getOperandNumber() >= map.getTables().getBeginOperandIndex())
+      map && operand.getOperandNumber() >= op->getNumOperands() - map.getTables().size())
     return Role::Table;
   if (tensorOf(operand.get()).getRank() != 4)
     return Role::Unchanged;

@@ -60,6 +60,8 @@ private:
       level = task;
     }
     s.result.vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
+    if (s.firstKey.defined())
+      local(s.firstKey, false).compute_at(s.result, level);
     local(s.inverse, false).compute_at(s.result, level).bound(s.query, 0, tiles.queries);
     overQueries(s.inverse);
     local(s.turned, false)
