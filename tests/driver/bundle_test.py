@@ -3,9 +3,11 @@
 
 usage: ATTNC=build/bin/attnc CC=cc bundle_test.py
 """
+import collections
 import json
 import os
 import pathlib
+import re
 import resource
 import shlex
 import signal
@@ -229,6 +231,15 @@ class Usage(BundleTest):
             done = attnc("compile", GRAPH, "--emit", phase, "--weights", self.weights)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(text, done.stdout, phase)
+
+    def test_explain_counts_the_calls_of_the_plan(self):
+        for spec, weights in ((MODEL, "random:1"), (GRAPH, self.weights)):
+            plan = attnc("compile", spec, "--emit", "planned", "--weights", weights).stdout
+            calls = collections.Counter(re.findall(r"attn\.call @(\w+)", plan))
+            explained = attnc("explain", spec, "--weights", weights).stdout
+            listed = re.findall(r"^  (\w+), called in (\d+) place", explained, re.MULTILINE)
+            self.assertTrue(calls)
+            self.assertEqual(dict(calls), {kernel: int(count) for kernel, count in listed})
 
     def test_explain_tells_what_fused(self):
         done = attnc("explain", MODEL, "--weights", "random:1")
