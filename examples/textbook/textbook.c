@@ -4,7 +4,7 @@
  * usage: textbook THREE_WORDS_WEIGHTS EIGHT_WORDS_WEIGHTS SCORES_WEIGHTS
  */
 
-#include "../driver/read_weights.h"
+#include "../read_weights.h"
 #include "textbook_eight_words.h"
 #include "textbook_scores.h"
 #include "textbook_three_words.h"

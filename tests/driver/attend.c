@@ -5,7 +5,7 @@
  * apart. */
 
 #include "attend_by_hand.h"
-#include "read_weights.h"
+#include "../../examples/read_weights.h"
 
 #include <math.h>
 #include <stdio.h>

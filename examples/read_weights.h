@@ -1,7 +1,7 @@
 /* read_weights.h - a bundle's weights for a C program that has no runtime.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef ATTNC_TESTS_DRIVER_READ_WEIGHTS_H
-#define ATTNC_TESTS_DRIVER_READ_WEIGHTS_H
+#ifndef ATTNC_EXAMPLES_READ_WEIGHTS_H
+#define ATTNC_EXAMPLES_READ_WEIGHTS_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -21,4 +21,4 @@ static char *read_weights(const char *path) {
   return data;
 }
 
-#endif /* ATTNC_TESTS_DRIVER_READ_WEIGHTS_H */
+#endif /* ATTNC_EXAMPLES_READ_WEIGHTS_H */
