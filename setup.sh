@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 packages=(
   g++ ninja-build ccache lld-22 python3-dev python3-venv
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools zlib1g-dev libzstd-dev libxml2-dev
-  libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libsentencepiece-dev libgtest-dev
+  libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libsentencepiece-dev libutf8proc-dev libgtest-dev
 )
 if [ "${1:-}" = --sanitizers ]; then
   packages+=(clang-22 libclang-rt-22-dev)

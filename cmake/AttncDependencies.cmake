@@ -6,6 +6,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 find_library(SENTENCEPIECE_LIBRARY sentencepiece REQUIRED)
+find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
 find_program(ATTNC_LINKER NAMES ld.lld-22 ld.lld REQUIRED)
 
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})

@@ -3,6 +3,7 @@
 
 #include "compiler/emit/WriteBundle.h"
 
+#include "attnrt/attnrt.h"
 #include "compiler/emit/ConstantWeights.h"
 #include "compiler/emit/FileOutput.h"
 #include "compiler/emit/LinkBundle.h"
@@ -58,11 +59,21 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const st
   return linkBundle(link);
 }
 
-llvm::Error writeTokenizers(const TokenizerFiles &files, const BundleFolder &folder) {
-  for (const TokenizerFile *file : {&files.source, &files.target})
+/// Writes the tokenizers' files and has the runtime read them: better now than after the kernels.
+llvm::Error writeTokenizers(const TokenizerFiles &files, const Json &manifest, const BundleFolder &folder) {
+  for (const TokenizerFile *file :
+       {&files.source.file, &files.source.vocabulary, &files.target.file, &files.target.vocabulary})
     if (!file->name.empty())
       if (llvm::Error error = writeFile(folder.path() + "/" + file->name, file->content))
         return error;
+  if (!manifest.contains("tokenizer"))
+    return llvm::Error::success();
+  for (const auto &[side, tokenizer] : manifest["tokenizer"].items()) {
+    std::string text = tokenizer.dump();
+    int32_t vocabulary = manifest["vocabulary"][side];
+    if (attnrt_check_tokenizer(folder.path().c_str(), text.size(), text.data(), vocabulary) != ATTNRT_OK)
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), attnrt_last_error());
+  }
   return llvm::Error::success();
 }
 
@@ -70,8 +81,7 @@ llvm::Error writeTokenizers(const TokenizerFiles &files, const BundleFolder &fol
 
 std::string bundleName(llvm::StringRef wanted) {
   std::string name = wanted.str();
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) ? "model_" + name : name;
 }
 
@@ -83,6 +93,8 @@ llvm::Error writeBundle(const BundleJob &job, const BundleFolder &folder) {
   if (!tokenizers)
     return tokenizers.takeError();
   Json manifest = makeManifest(job.spec, job.planned, job.name, job.variants, *recipes, *tokenizers);
+  if (llvm::Error error = writeTokenizers(*tokenizers, manifest, folder))
+    return error;
   if (llvm::Error error = writeCode(job, folder, manifestHash(manifest)))
     return error;
   llvm::Expected<WeightHashes> hashes = packWeights(*recipes, job.weights, computeConstants(job.planned),
@@ -90,8 +102,6 @@ llvm::Error writeBundle(const BundleJob &job, const BundleFolder &folder) {
   if (!hashes)
     return hashes.takeError();
   setWeightHashes(manifest, *hashes);
-  if (llvm::Error error = writeTokenizers(*tokenizers, folder))
-    return error;
   if (llvm::Error error =
           writeFile(folder.path() + "/" + job.name + ".h", headerText(manifest, job.variants)))
     return error;

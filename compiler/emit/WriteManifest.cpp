@@ -50,15 +50,22 @@ Json makeEntry(PlannedEntry entry) {
 
 Json idOrNull(const LocatedId &id) { return *id ? Json(**id) : Json(nullptr); }
 
-Json makeTokenizer(const TokenizerSpec &tokenizer, const TokenizerFile &file) {
-  auto withFile = [&](const char *kind) -> Json {
-    return {{"kind", kind}, {"file", file.name}, {"hash", hash128(file.content)}};
+Json makeTokenizer(const TokenizerSpec &tokenizer, const SideTokenizer &files) {
+  auto withFile = [&](const char *kind) {
+    Json json = {{"kind", kind}, {"file", files.file.name}, {"hash", hash128(files.file.content)}};
+    if (!files.vocabulary.name.empty()) {
+      json["vocabulary"] = files.vocabulary.name;
+      json["vocabulary_hash"] = hash128(files.vocabulary.content);
+    }
+    return json;
   };
   switch (*tokenizer.kind) {
   case TokenizerKind::Ids:
-    return {{"kind", "ids"}};
+    return Json{{"kind", "ids"}};
   case TokenizerKind::SentencePiece:
     return withFile("sentencepiece");
+  case TokenizerKind::TokenizerJson:
+    return withFile("tokenizer_json");
   case TokenizerKind::Vocabulary:
     return withFile("vocabulary");
   case TokenizerKind::Characters:
@@ -100,8 +107,8 @@ void addEncoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &fi
   manifest["tokens"] = {{"pad", *tokens.pad},
                         {"mask", idOrNull(tokens.mask)},
                         {"source_unknown", idOrNull(tokens.sourceUnknown)},
-                        {"source_start", idOrNull(tokens.sourceStart)},
-                        {"source_end", idOrNull(tokens.sourceEnd)}};
+                        {"source_start", *tokens.sourceStart},
+                        {"source_end", *tokens.sourceEnd}};
   manifest["tokenizer"] = {{"source", makeTokenizer(model.sourceTokenizer, files.source)}};
 }
 
@@ -116,8 +123,8 @@ void addDecoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &fi
                         {"pad", *tokens.pad},
                         {"unknown", idOrNull(tokens.unknown)},
                         {"source_unknown", idOrNull(tokens.sourceUnknown)},
-                        {"source_start", idOrNull(tokens.sourceStart)},
-                        {"source_end", idOrNull(tokens.sourceEnd)}};
+                        {"source_start", *tokens.sourceStart},
+                        {"source_end", *tokens.sourceEnd}};
   manifest["tokenizer"] = {{"source", makeTokenizer(model.sourceTokenizer, files.source)},
                            {"target", makeTokenizer(model.targetTokenizer, files.target)}};
   const DecodingSpec &decoding = model.decoding;
@@ -157,16 +164,24 @@ Json makeWeights(const std::vector<WeightRecipe> &weights) {
   return {{"file", "weights.safetensors"}, {"bytes", bytes}, {"hash", ""}, {"tensors", std::move(tensors)}};
 }
 
+/// Files that differ need names that do.
+void makeDistinct(TokenizerFile &source, TokenizerFile &target) {
+  if (source.name != target.name || source.content == target.content)
+    return;
+  source.name = "source-" + source.name;
+  target.name = "target-" + target.name;
+}
+
 } // namespace
 
 llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec) {
   TokenizerFiles files;
   if (!spec.model)
     return files;
-  auto read = [&](const TokenizerSpec &tokenizer, TokenizerFile &file) -> llvm::Error {
-    if (tokenizer.file->empty())
+  auto read = [&](const std::string &name, TokenizerFile &file) -> llvm::Error {
+    if (name.empty())
       return llvm::Error::success();
-    std::string from = spec.resolve(*tokenizer.file);
+    std::string from = spec.resolve(name);
     auto content = llvm::MemoryBuffer::getFile(from);
     if (!content)
       return llvm::createStringError(content.getError(),
@@ -174,14 +189,15 @@ llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec) {
     file = {llvm::sys::path::filename(from).str(), (*content)->getBuffer().str()};
     return llvm::Error::success();
   };
-  if (llvm::Error error = read(spec.model->sourceTokenizer, files.source))
-    return error;
-  if (llvm::Error error = read(spec.model->targetTokenizer, files.target))
-    return error;
-  if (files.source.name == files.target.name && files.source.content != files.target.content) {
-    files.source.name = "source-" + files.source.name;
-    files.target.name = "target-" + files.target.name;
+  for (auto [tokenizer, side] : {std::pair(&spec.model->sourceTokenizer, &files.source),
+                                 std::pair(&spec.model->targetTokenizer, &files.target)}) {
+    if (llvm::Error error = read(*tokenizer->file, side->file))
+      return error;
+    if (llvm::Error error = read(*tokenizer->vocabulary, side->vocabulary))
+      return error;
   }
+  makeDistinct(files.source.file, files.target.file);
+  makeDistinct(files.source.vocabulary, files.target.vocabulary);
   return files;
 }
 

@@ -20,8 +20,12 @@ struct TokenizerFile {
   std::string content;
 };
 
+struct SideTokenizer {
+  TokenizerFile file, vocabulary;
+};
+
 struct TokenizerFiles {
-  TokenizerFile source, target;
+  SideTokenizer source, target;
 };
 llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec);
 

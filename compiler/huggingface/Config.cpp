@@ -57,18 +57,35 @@ std::optional<int64_t> Config::id(std::string_view key) {
   return integer(key, ids, 0);
 }
 
-std::vector<int64_t> Config::idList(std::string_view key) {
-  const YamlNode *found = find(key);
-  if (!found || !found->isList())
-    return found ? std::vector{integer(key, ids, 0)} : std::vector<int64_t>();
+std::vector<int64_t> Config::idsIn(std::string_view key, const YamlNode &list) {
   std::vector<int64_t> values;
-  for (const YamlNode &item : found->items) {
+  for (const YamlNode &item : list.items) {
     std::optional<int64_t> value = integerIn(item, ids);
     if (!value)
       reportType(key, item, "a list of token ids");
     values.push_back(value.value_or(0));
   }
   return values;
+}
+
+std::vector<int64_t> Config::idList(std::string_view key) {
+  const YamlNode *found = find(key);
+  if (!found || !found->isList())
+    return found ? std::vector{integer(key, ids, 0)} : std::vector<int64_t>();
+  return idsIn(key, *found);
+}
+
+std::vector<std::vector<int64_t>> Config::idLists(std::string_view key) {
+  const YamlNode *found = find(key);
+  if (found && !found->isList())
+    reportType(key, *found, "a list of lists of token ids");
+  std::vector<std::vector<int64_t>> lists;
+  for (const YamlNode &item : found ? found->items : std::vector<YamlNode>()) {
+    if (!item.isList())
+      reportType(key, item, "a list of token ids");
+    lists.push_back(idsIn(key, item));
+  }
+  return lists;
 }
 
 double Config::number(std::string_view key, double fallback) {
@@ -127,6 +144,12 @@ Config Config::member(std::string_view key) {
   if (found && !found->isMapping())
     reportType(key, *found, "an object");
   return {found && found->isMapping() ? found : nullptr, diagnostics};
+}
+
+void Config::passOverIf(std::string_view key, std::string_view harmless) {
+  const YamlNode *found = object ? object->find(key) : nullptr;
+  if (found && found->isScalar() && found->text == harmless)
+    passOver({key});
 }
 
 void Config::expect(std::string_view key, std::string_view expected) {

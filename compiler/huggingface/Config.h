@@ -34,6 +34,7 @@ public:
   std::optional<int64_t> id(std::string_view key);
   /// One id or a list of them.
   std::vector<int64_t> idList(std::string_view key);
+  std::vector<std::vector<int64_t>> idLists(std::string_view key);
   double number(std::string_view key, double fallback);
   bool boolean(std::string_view key, bool fallback);
   std::string text(std::string_view key, std::string fallback = {});
@@ -44,6 +45,8 @@ public:
 
   /// Keys that change nothing of what is computed: `warnOfUnread` passes over them.
   void passOver(std::initializer_list<std::string_view> keys) { known.insert(keys.begin(), keys.end()); }
+  /// Passes over `key` where it is `harmless` (as JSON writes it), so that `warnOfUnread` finds other values.
+  void passOverIf(std::string_view key, std::string_view harmless);
   /// Reports `key` unless it is missing, null or `expected` (as JSON writes it).
   void expect(std::string_view key, std::string_view expected);
   /// Reports `key` with its value, and why it cannot be.
@@ -53,6 +56,7 @@ public:
 
 private:
   const YamlNode *find(std::string_view key);
+  std::vector<int64_t> idsIn(std::string_view key, const YamlNode &list);
   void reportType(std::string_view key, const YamlNode &found, std::string_view wanted);
 
   const YamlNode *object;

@@ -8,6 +8,9 @@
 #include "compiler/spec/ReadSpec.h"
 #include "compiler/spec/Words.h"
 
+#include "attnrt/attnrt.h"
+#include "nlohmann/json.hpp"
+
 #include <fstream>
 #include <ostream>
 
@@ -22,8 +25,8 @@ struct Family {
 };
 
 constexpr Family families[] = {
-    {"bart", importBart},    {"mbart", importBart},   {"marian", importBart},
-    {"pegasus", importBart}, {"m2m_100", importBart},
+    {"bart", importBart},    {"mbart", importBart}, {"marian", importBart}, {"pegasus", importBart},
+    {"m2m_100", importBart}, {"bert", importBert},  {"t5", importT5},       {"mt5", importT5},
 };
 
 const Family *findFamily(Config &config) {
@@ -32,6 +35,11 @@ const Family *findFamily(Config &config) {
     if (family.type == type)
       return &family;
     known += (known.empty() ? "" : ", ") + std::string(family.type);
+  }
+  if (type == "encoder-decoder") {
+    config.reject("model_type",
+                  "the decoder of such a pair has token types and a head that a spec's decoder lacks");
+    return nullptr;
   }
   config.reject("model_type", "the families that can be imported are " + known);
   return nullptr;
@@ -108,6 +116,9 @@ public:
     fs::copy_file(from, to, fs::copy_options::overwrite_existing);
   }
   void write(const fs::path &name, const std::string &text) {
+    if (fs::exists(folder / name))
+      throw fs::filesystem_error("it is there already; move it away first", folder / name,
+                                 std::make_error_code(std::errc::file_exists));
     written.push_back(folder / name);
     std::ofstream out(folder / name, std::ios::binary);
     out << text;
@@ -135,12 +146,15 @@ private:
   bool describe();
   bool write();
   bool check(const fs::path &spec);
+  bool checkTokenizers(const Spec &spec);
 
   const ImportOptions &options;
   std::ostream &messages;
   ConfigFile configFile, generationFile;
   std::unique_ptr<WeightFiles> weights;
   std::string specText;
+  std::vector<fs::path> copies;             // besides the weights
+  std::map<std::string, std::string> texts; // and model.yaml
 };
 
 } // namespace
@@ -165,12 +179,14 @@ bool Importer::readSource() {
 bool Importer::describe() {
   Config config = configFile.top(), generation = generationFile.top();
   const Family *family = findFamily(config);
-  ImportJob job{options.source, config, generation, *weights};
+  ImportJob job{
+      options.source, config, generation, *weights, {options.sourceLanguage, options.targetLanguage}};
   if (family) {
     job.spec.setText("weights.file", fs::path(weights->paths().front()).filename().string());
     passOverBookkeeping(config);
     passOverBookkeeping(generation);
     family->import(job);
+    importTokenizer(job);
     config.warnOfUnread();
     generation.warnOfUnread();
   }
@@ -181,15 +197,43 @@ bool Importer::describe() {
       "'. Yours to edit: docs/yaml-reference.md explains\n# every key; keys that have their default are left "
       "out. Names after # are those of config.json.\n" +
       job.spec.print();
-  return !configFile.hasErrors() && !generationFile.hasErrors();
+  for (const std::string &warning : job.warnings)
+    messages << "warning: " << warning << "\n";
+  for (const std::string &error : job.errors)
+    messages << "error: " << error << "\n";
+  copies = std::move(job.copies);
+  texts = std::move(job.texts);
+  return !configFile.hasErrors() && !generationFile.hasErrors() && job.errors.empty();
+}
+
+/// Whether the runtime can read the tokenizers.
+bool Importer::checkTokenizers(const Spec &spec) {
+  const ModelSpec &model = *spec.model;
+  for (auto [tokenizer, vocabulary] : {std::pair(&model.sourceTokenizer, &model.vocabulary.source),
+                                       std::pair(&model.targetTokenizer, &model.vocabulary.target)}) {
+    if (*tokenizer->kind == TokenizerKind::Ids || !vocabulary->given)
+      continue;
+    std::string kind = *tokenizer->kind == TokenizerKind::TokenizerJson ? "tokenizer_json" : "sentencepiece";
+    nlohmann::json description = {{"kind", kind}, {"file", *tokenizer->file}};
+    if (!tokenizer->vocabulary->empty())
+      description["vocabulary"] = *tokenizer->vocabulary;
+    std::string text = description.dump();
+    if (attnrt_check_tokenizer(options.output.c_str(), text.size(), text.data(), int32_t(**vocabulary)) ==
+        ATTNRT_OK)
+      continue;
+    messages << "error: " << attnrt_last_error() << "\n";
+    return false;
+  }
+  return true;
 }
 
 /// Whether what was written can be compiled.
 bool Importer::check(const fs::path &spec) {
   Diagnostics diagnostics;
-  bool isRight = loadSpec(spec.string(), {}, diagnostics).has_value();
+  std::optional<Spec> loaded = loadSpec(spec.string(), {}, diagnostics);
+  bool isRight = loaded.has_value();
   diagnostics.print(messages);
-  return isRight;
+  return isRight && checkTokenizers(*loaded);
 }
 
 bool Importer::write() {
@@ -197,6 +241,10 @@ bool Importer::write() {
   output.open();
   for (const std::string &path : weights->paths())
     output.copy(path);
+  for (const fs::path &path : copies)
+    output.copy(path);
+  for (const auto &[name, text] : texts)
+    output.write(name, text);
   output.write("model.yaml", specText);
   if (!check(output.spec()))
     return false;

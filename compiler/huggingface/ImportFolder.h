@@ -15,6 +15,7 @@ namespace attnc {
 struct ImportOptions {
   std::string source; // the folder to read
   std::string output; // the folder to write; the source itself: only model.yaml is added
+  std::string sourceLanguage, targetLanguage; // codes, as the tokenizer names languages; empty: the folder's
 };
 
 /// Writes the spec and copies what it names. False after errors, which `messages` gets with the warnings;

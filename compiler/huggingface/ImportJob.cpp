@@ -46,6 +46,8 @@ public:
   int64_t integer(Range range, int64_t fallback) { return config.integer(key, range, fallback); }
   std::optional<int64_t> id() { return config.id(key); }
   std::vector<int64_t> idList() { return config.idList(key); }
+  std::vector<std::vector<int64_t>> idLists() { return config.idLists(key); }
+  bool boolean(bool fallback) { return config.boolean(key, fallback); }
   double number(double fallback) { return config.number(key, fallback); }
   std::string scalar() { return config.scalar(key); }
   void reject(const std::string &why) { config.reject(key, why); }
@@ -88,7 +90,64 @@ void importLengths(ImportJob &job, int64_t longest) {
                "without the start token");
 }
 
+/// Rules for tokens, which a spec names as generation_config.json does.
+void importTokenRules(ImportJob &job) {
+  auto set = [&](const std::string &key, auto value) { job.spec.set("model.decoding." + key, value); };
+  set("num_beam_groups", GenerationField(job, "num_beam_groups").integer({1, 1024}, 1));
+  set("diversity_penalty", GenerationField(job, "diversity_penalty").number(0));
+  set("repetition_penalty", GenerationField(job, "repetition_penalty").number(1));
+  set("no_repeat_ngram_size", GenerationField(job, "no_repeat_ngram_size").integer(lengths, 0));
+  for (const char *key : {"suppress_tokens", "begin_suppress_tokens"})
+    set(key, listText(GenerationField(job, key).idList()));
+  std::string badWords;
+  for (const std::vector<int64_t> &word : GenerationField(job, "bad_words_ids").idLists())
+    badWords += (badWords.empty() ? "" : ", ") + listText(word);
+  set("bad_words_ids", "[" + badWords + "]");
+  for (const char *key : {"forced_bos_token_id", "forced_eos_token_id"}) {
+    GenerationField field(job, key);
+    std::vector<int64_t> ids = field.idList();
+    if (ids.size() > 1)
+      field.reject("one token can be forced");
+    if (ids.size() == 1)
+      set(key, ids.front());
+  }
+  job.isFirstTokenKnown = GenerationField(job, "forced_bos_token_id").isGiven();
+  set("renormalize_logits", GenerationField(job, "renormalize_logits").boolean(false));
+}
+
+/// What a spec cannot say is no matter where it has its default, which older folders write out.
+void passOverDefaults(Config &config) {
+  constexpr std::pair<std::string_view, std::string_view> defaults[] = {
+      {"do_sample", "false"},
+      {"temperature", "1.0"},
+      {"top_k", "50"},
+      {"top_p", "1.0"},
+      {"typical_p", "1.0"},
+      {"epsilon_cutoff", "0.0"},
+      {"eta_cutoff", "0.0"},
+      {"num_return_sequences", "1"},
+      {"encoder_no_repeat_ngram_size", "0"},
+      {"encoder_repetition_penalty", "1.0"},
+      {"remove_invalid_values", "false"},
+      {"token_healing", "false"},
+      {"low_memory", "false"},
+      {"is_assistant", "false"},
+      {"output_logits", "false"},
+      {"add_cross_attention", "false"},
+      {"tie_encoder_decoder", "false"},
+  };
+  for (const auto &[key, value] : defaults)
+    config.passOverIf(key, value);
+}
+
 } // namespace
+
+std::string listText(const std::vector<int64_t> &ids) {
+  std::string text;
+  for (int64_t id : ids)
+    text += (text.empty() ? "" : ", ") + std::to_string(id);
+  return "[" + text + "]";
+}
 
 void importDecoding(ImportJob &job, int64_t longest) {
   importTokens(job);
@@ -100,6 +159,9 @@ void importDecoding(ImportJob &job, int64_t longest) {
     stopping.reject("true, false and never can be represented");
   job.spec.set("model.decoding.early_stopping", rule);
   importLengths(job, longest);
+  importTokenRules(job);
+  passOverDefaults(job.generation);
+  passOverDefaults(job.config);
 }
 
 } // namespace attnc

@@ -184,11 +184,15 @@ static void checkTokens(const ModelSpec &model, Diagnostics &diagnostics) {
     return;
   check("pad", required(tokens.pad), vocabulary.source, "source");
   check("source_unknown", tokens.sourceUnknown, vocabulary.source, "source");
-  check("source_start", tokens.sourceStart, vocabulary.source, "source");
-  check("source_end", tokens.sourceEnd, vocabulary.source, "source");
+  auto checkAll = [&](std::string_view key, const Located<std::vector<int64_t>> &all) {
+    for (int64_t id : *all)
+      check(key, LocatedId{id, all.where, all.valid, all.given}, vocabulary.source, "source");
+  };
+  checkAll("source_start", tokens.sourceStart);
+  checkAll("source_end", tokens.sourceEnd);
 }
 
-/// Lists of tokens are read, to compare their length. SentencePiece models are the runtime's to read.
+/// Lists of tokens are read, to compare their length. The other kinds are the runtime's to read.
 static void checkVocabularyFile(const std::string &path, const TokenizerSpec &tokenizer,
                                 const LocatedInteger &size, std::string_view side, Diagnostics &diagnostics) {
   std::string error;
@@ -216,12 +220,23 @@ static void checkTokenizer(const Spec &spec, const TokenizerSpec &tokenizer, con
     diagnostics.error(tokenizer.kind.where, "the tokenizer lacks the key 'file', which its kind needs");
     return;
   }
-  std::string path = spec.resolve(*tokenizer.file);
-  std::error_code failure;
-  if (!std::filesystem::is_regular_file(path, failure))
-    diagnostics.error(tokenizer.file.where, "'file' names " + quote(*tokenizer.file) + ", which is no file");
-  else if (*tokenizer.kind != TokenizerKind::SentencePiece)
-    checkVocabularyFile(path, tokenizer, size, side, diagnostics);
+  auto isFile = [&](std::string_view key, const Located<std::string> &name) {
+    std::error_code failure;
+    bool found = std::filesystem::is_regular_file(spec.resolve(*name), failure);
+    if (!found)
+      diagnostics.error(name.where, quote(key) + " names " + quote(*name) + ", which is no file");
+    return found;
+  };
+  bool isList = *tokenizer.kind == TokenizerKind::Vocabulary || *tokenizer.kind == TokenizerKind::Characters;
+  if (isFile("file", tokenizer.file) && isList)
+    checkVocabularyFile(spec.resolve(*tokenizer.file), tokenizer, size, side, diagnostics);
+  if (!tokenizer.vocabulary.given)
+    return;
+  if (*tokenizer.kind == TokenizerKind::SentencePiece)
+    isFile("vocabulary", tokenizer.vocabulary);
+  else
+    diagnostics.error(tokenizer.vocabulary.where,
+                      "'vocabulary' has a meaning only for a tokenizer of kind 'sentencepiece'");
 }
 
 static void checkTokenizers(const Spec &spec, Diagnostics &diagnostics) {

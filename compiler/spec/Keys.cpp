@@ -89,17 +89,20 @@ static const KeyRule rules[] = {
     {"model.tokens.unknown", OptionalInteger, "null", 0, maxId},
     {"model.tokens.mask", OptionalInteger, "null", 0, maxId},
     {"model.tokens.source_unknown", OptionalInteger, "tokens.unknown", 0, maxId},
-    {"model.tokens.source_start", OptionalInteger, "null", 0, maxId},
-    {"model.tokens.source_end", OptionalInteger, "null", 0, maxId},
+    {"model.tokens.source_start", Integers, "[]", 0, maxId},
+    {"model.tokens.source_end", Integers, "[]", 0, maxId},
     {"model.tokenizer", Mapping, "{}"},
-    {"model.tokenizer.kind", Word, "ids", 0, 0, "ids sentencepiece vocabulary characters"},
+    {"model.tokenizer.kind", Word, "ids", 0, 0, "ids sentencepiece tokenizer_json vocabulary characters"},
     {"model.tokenizer.file", Text, "null", 0, 0, "a file, relative to the spec"},
+    {"model.tokenizer.vocabulary", Text, "null", 0, 0, "a file, relative to the spec"},
     {"model.tokenizer.source", Mapping, "null"},
-    {"model.tokenizer.source.kind", Word, "", 0, 0, "ids sentencepiece vocabulary characters"},
+    {"model.tokenizer.source.kind", Word, "", 0, 0, "ids sentencepiece tokenizer_json vocabulary characters"},
     {"model.tokenizer.source.file", Text, "null", 0, 0, "a file, relative to the spec"},
+    {"model.tokenizer.source.vocabulary", Text, "null", 0, 0, "a file, relative to the spec"},
     {"model.tokenizer.target", Mapping, "null"},
-    {"model.tokenizer.target.kind", Word, "", 0, 0, "ids sentencepiece vocabulary characters"},
+    {"model.tokenizer.target.kind", Word, "", 0, 0, "ids sentencepiece tokenizer_json vocabulary characters"},
     {"model.tokenizer.target.file", Text, "null", 0, 0, "a file, relative to the spec"},
+    {"model.tokenizer.target.vocabulary", Text, "null", 0, 0, "a file, relative to the spec"},
     {"model.decoding", Mapping, "{}"},
     {"model.decoding.beam", Integer, "1", ranges::beam.low, ranges::beam.high},
     {"model.decoding.length_penalty", Number, "1", ranges::lengthPenalty.low, ranges::lengthPenalty.high},
@@ -289,7 +292,7 @@ std::string typeText(const KeyRule &rule) {
   case List:
     return "list";
   case Integers:
-    return "list of whole numbers";
+    return "whole number or list of whole numbers";
   case Names:
     return "name or list of names";
   }

@@ -25,7 +25,7 @@ enum class KeyType {
   Mapping,
   Mappings, // one, or a list of them
   List,
-  Integers, // a list; `low` and `high` are of its elements
+  Integers, // one, or a list; `low` and `high` are of its elements
   Names     // a name or a list of names
 };
 

@@ -177,9 +177,10 @@ void MapReader::refuse(std::string_view key, const std::string &here) {
     diagnostics.error(node->findEntry(key)->where, quote(key) + " has no meaning " + here);
 }
 
-bool MapReader::readIntegers(std::string_view key, const YamlNode &list, std::vector<int64_t> &values) {
+bool MapReader::readIntegers(std::string_view key, const std::vector<YamlNode> &items,
+                             std::vector<int64_t> &values) {
   bool isValid = true;
-  for (const YamlNode &item : list.items) {
+  for (const YamlNode &item : items) {
     const std::optional<int64_t> value =
         item.isScalar() && !item.quoted ? parseInteger(item.text) : std::nullopt;
     const bool isInRange = value && double(*value) >= rule(key).low && double(*value) <= rule(key).high;
@@ -198,11 +199,11 @@ Located<std::vector<int64_t>> MapReader::integers(std::string_view key) {
   const YamlNode *given = find(key);
   if (!given)
     return {{}, where, !has(key), false};
-  Located<std::vector<int64_t>> found{{}, given->where, given->isList(), true};
-  if (!given->isList())
+  Located<std::vector<int64_t>> found{{}, given->where, given->isList() || given->isScalar(), true};
+  if (!found.valid)
     reportType(key, *given);
   else
-    found.valid = readIntegers(key, *given, found.value);
+    found.valid = readIntegers(key, given->isList() ? given->items : std::vector{*given}, found.value);
   return found;
 }
 
@@ -219,7 +220,7 @@ Located<std::vector<std::vector<int64_t>>> MapReader::integerLists(std::string_v
       found.valid = false;
       continue;
     }
-    found.valid &= readIntegers(key, item, found.value.emplace_back());
+    found.valid &= readIntegers(key, item.items, found.value.emplace_back());
   }
   return found;
 }

@@ -36,7 +36,7 @@ public:
   Located<bool> boolean(std::string_view key);
   Located<std::string> text(std::string_view key); // null and defaults that are none are empty
   Located<std::string> word(std::string_view key);
-  Located<std::vector<int64_t>> integers(std::string_view key);
+  Located<std::vector<int64_t>> integers(std::string_view key); // one may stand without a list
   /// A list of lists, none of them empty.
   Located<std::vector<std::vector<int64_t>>> integerLists(std::string_view key);
 
@@ -70,7 +70,7 @@ private:
   template <typename T> Located<T> numeric(std::string_view key);
   template <typename T> Located<std::optional<T>> optional(std::string_view key);
   template <typename T> std::optional<T> inRange(const KeyRule &rule, const YamlNode &found);
-  bool readIntegers(std::string_view key, const YamlNode &list, std::vector<int64_t> &values);
+  bool readIntegers(std::string_view key, const std::vector<YamlNode> &items, std::vector<int64_t> &values);
   size_t indexOfWord(std::string_view key, std::string_view word) const;
   const KeyRule &rule(std::string_view key) const { return keyRule(path, key); }
 

@@ -25,7 +25,7 @@ enum class NormPlace { Pre, Post };
 enum class PositionKind { None, Sinusoidal, Learned, Relative, Alibi, Rotary };
 enum class SinusoidLayout { Interleaved, Concatenated };
 enum class Tied { None, TargetOutput, SourceTarget, All };
-enum class TokenizerKind { Ids, SentencePiece, Vocabulary, Characters };
+enum class TokenizerKind { Ids, SentencePiece, TokenizerJson, Vocabulary, Characters };
 enum class EarlyStopping { True, False, Never };
 
 using LocatedInteger = Located<int64_t>;
@@ -120,13 +120,14 @@ struct TokensSpec {
   LocatedId unknown;
   LocatedId mask;
   LocatedId sourceUnknown;
-  LocatedId sourceStart;
-  LocatedId sourceEnd;
+  Located<std::vector<int64_t>> sourceStart; // around each source text
+  Located<std::vector<int64_t>> sourceEnd;
 };
 
 struct TokenizerSpec {
   Located<TokenizerKind> kind;
-  Located<std::string> file; // as written: relative to the spec; empty for `ids`
+  Located<std::string> file;       // as written: relative to the spec; empty for `ids`
+  Located<std::string> vocabulary; // of `sentencepiece`: ids of its pieces; empty: their places in the file
 };
 
 struct DecodingSpec {

@@ -182,12 +182,12 @@ static void readTokens(MapReader reader, ModelSpec &model) {
     tokens.sourceUnknown.value = tokens.unknown.value;
     tokens.sourceUnknown.where = tokens.unknown.where;
   }
-  tokens.sourceStart = reader.optionalInteger("source_start");
-  tokens.sourceEnd = reader.optionalInteger("source_end");
+  tokens.sourceStart = reader.integers("source_start");
+  tokens.sourceEnd = reader.integers("source_end");
 }
 
 static TokenizerSpec readTokenizer(MapReader reader) {
-  return {reader.choice<TokenizerKind>("kind"), reader.text("file")};
+  return {reader.choice<TokenizerKind>("kind"), reader.text("file"), reader.text("vocabulary")};
 }
 
 /// Either `kind` and `file` for both sides, or `source` and `target` with their own.

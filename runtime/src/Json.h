@@ -25,8 +25,12 @@ public:
   JsonReader(const nlohmann::json &value, std::string path) : value(value), path(std::move(path)) {}
 
   bool has(const char *key) const { return value.is_object() && value.contains(key); }
+  /// Whether a member is there and not null.
+  bool gives(const char *key) const { return has(key) && !value[key].is_null(); }
   /// A member that must be there.
   JsonReader at(const char *key) const;
+  /// What messages call a member.
+  std::string placeOf(const std::string &key) const { return path + "." + key; }
   /// The elements of an array.
   std::vector<JsonReader> elements() const;
 
@@ -45,6 +49,8 @@ public:
 
   /// Throws: `path` and then the message.
   template <typename... Parts> [[noreturn]] void reject(const Parts &...why) const;
+  /// The same for what may be right, but not here: ATTNRT_UNSUPPORTED.
+  template <typename... Parts> [[noreturn]] void refuse(const Parts &...why) const;
 
   const nlohmann::json &value;
 
@@ -58,6 +64,10 @@ private:
 
 template <typename... Parts> void attnrt::JsonReader::reject(const Parts &...why) const {
   fail(ATTNRT_BAD_BUNDLE, path, ": ", why...);
+}
+
+template <typename... Parts> void attnrt::JsonReader::refuse(const Parts &...why) const {
+  fail(ATTNRT_UNSUPPORTED, path, ": ", why...);
 }
 
 #endif // ATTNRT_SRC_JSON_H

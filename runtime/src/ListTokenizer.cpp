@@ -7,33 +7,13 @@
 #include "Failure.h"
 #include "Json.h"
 #include "Tokenizer.h"
+#include "Unicode.h"
 
 #include <algorithm>
 #include <unordered_map>
 
 namespace attnrt {
 namespace {
-
-/// The length of the code point that `text` begins with. Bytes that are no valid UTF-8 (overlong forms and
-/// surrogates included) count one by one, so that they become unknown tokens.
-size_t codePointLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto continues = [&](size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };
-  const unsigned first = byte(0);
-  if (first >= 0xc2 && first <= 0xdf && continues(1))
-    return 2;
-  if (first >= 0xe0 && first <= 0xef && continues(1) && continues(2)) {
-    const bool isOverlong = first == 0xe0 && byte(1) < 0xa0;
-    const bool isSurrogate = first == 0xed && byte(1) >= 0xa0;
-    return isOverlong || isSurrogate ? 1 : 3;
-  }
-  if (first >= 0xf0 && first <= 0xf4 && continues(1) && continues(2) && continues(3)) {
-    const bool isOverlong = first == 0xf0 && byte(1) < 0x90;
-    const bool isTooLarge = first == 0xf4 && byte(1) >= 0x90;
-    return isOverlong || isTooLarge ? 1 : 4;
-  }
-  return 1;
-}
 
 std::vector<std::string_view> splitCharacters(std::string_view text) {
   std::vector<std::string_view> parts;

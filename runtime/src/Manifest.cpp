@@ -59,6 +59,19 @@ EntryInfo readEntry(const JsonReader &json, const Manifest &manifest) {
   return entry;
 }
 
+/// A list of ids; where one stands alone, or null, a list of that.
+std::vector<int32_t> readIds(const JsonReader &json, int32_t vocabulary) {
+  std::vector<int32_t> ids;
+  if (!json.value.is_array()) {
+    if (const auto id = json.integerOrNull(0, vocabulary - 1))
+      ids.push_back(*id);
+    return ids;
+  }
+  for (const JsonReader &id : json.elements())
+    ids.push_back(id.integer(0, vocabulary - 1));
+  return ids;
+}
+
 TokensInfo readTokens(const JsonReader &json, const DecoderInfo &decoder) {
   const auto target = [&](const JsonReader &id) { return id.integerOrNull(0, decoder.targetVocabulary - 1); };
   const auto source = [&](const JsonReader &id) { return id.integerOrNull(0, decoder.sourceVocabulary - 1); };
@@ -68,8 +81,8 @@ TokensInfo readTokens(const JsonReader &json, const DecoderInfo &decoder) {
   tokens.pad = target(json.at("pad"));
   tokens.unknown = target(json.at("unknown"));
   tokens.sourceUnknown = source(json.at("source_unknown"));
-  tokens.sourceStart = source(json.at("source_start"));
-  tokens.sourceEnd = source(json.at("source_end"));
+  tokens.sourceStart = readIds(json.at("source_start"), decoder.sourceVocabulary);
+  tokens.sourceEnd = readIds(json.at("source_end"), decoder.sourceVocabulary);
   return tokens;
 }
 
@@ -80,37 +93,15 @@ TokensInfo readSourceTokens(const JsonReader &json, int32_t vocabulary) {
   tokens.pad = id("pad");
   tokens.mask = id("mask");
   tokens.sourceUnknown = id("source_unknown");
-  tokens.sourceStart = id("source_start");
-  tokens.sourceEnd = id("source_end");
+  tokens.sourceStart = readIds(json.at("source_start"), vocabulary);
+  tokens.sourceEnd = readIds(json.at("source_end"), vocabulary);
   return tokens;
-}
-
-TokenizerInfo readTokenizer(const JsonReader &json) {
-  const std::string kind = json.at("kind").string();
-  if (kind == "ids")
-    return {};
-  const std::string file = json.at("file").fileName();
-  const std::string hash = json.has("hash") ? json.at("hash").hash() : "";
-  if (kind == "sentencepiece")
-    return {TokenizerKind::SentencePiece, file, hash};
-  if (kind == "vocabulary")
-    return {TokenizerKind::Vocabulary, file, hash};
-  if (kind == "characters")
-    return {TokenizerKind::Characters, file, hash};
-  json.reject("kind '", kind, "' is none of sentencepiece, vocabulary, characters and ids");
 }
 
 attnrt_stopping readStopping(const JsonReader &json) {
   if (json.value == "never")
     return ATTNRT_STOP_NEVER_EARLY;
   return json.boolean() ? ATTNRT_STOP_EARLY : ATTNRT_STOP_LATER;
-}
-
-std::vector<int32_t> readIds(const JsonReader &json, int32_t vocabulary) {
-  std::vector<int32_t> ids;
-  for (const JsonReader &id : json.elements())
-    ids.push_back(id.integer(0, vocabulary - 1));
-  return ids;
 }
 
 float readFactor(const JsonReader &json, const char *key, Range range) {
@@ -200,8 +191,8 @@ DecoderInfo readDecoder(const JsonReader &json) {
   decoder.sourceVocabulary = json.at("vocabulary").at("source").integer(1, largest);
   decoder.targetVocabulary = json.at("vocabulary").at("target").integer(1, largest);
   decoder.tokens = readTokens(json.at("tokens"), decoder);
-  decoder.sourceTokenizer = readTokenizer(json.at("tokenizer").at("source"));
-  decoder.targetTokenizer = readTokenizer(json.at("tokenizer").at("target"));
+  decoder.sourceTokenizer = readTokenizerInfo(json.at("tokenizer").at("source"));
+  decoder.targetTokenizer = readTokenizerInfo(json.at("tokenizer").at("target"));
   decoder.decoding = readDecoding(json.at("decoding"), decoder.targetVocabulary);
   return decoder;
 }
@@ -214,7 +205,7 @@ EncoderInfo readEncoder(const JsonReader &json) {
   encoder.sourceLimit = json.at("limits").at("source").integerOrNull(1, largest);
   encoder.vocabulary = json.at("vocabulary").at("source").integer(1, largest);
   encoder.tokens = readSourceTokens(json.at("tokens"), encoder.vocabulary);
-  encoder.tokenizer = readTokenizer(json.at("tokenizer").at("source"));
+  encoder.tokenizer = readTokenizerInfo(json.at("tokenizer").at("source"));
   return encoder;
 }
 
@@ -309,6 +300,31 @@ int Manifest::findEntry(std::string_view wanted) const {
 int Manifest::findSize(std::string_view wanted) const {
   const auto found = std::find(sizes.begin(), sizes.end(), wanted);
   return found == sizes.end() ? -1 : static_cast<int>(found - sizes.begin());
+}
+
+TokenizerInfo readTokenizerInfo(const JsonReader &json) {
+  constexpr std::pair<std::string_view, TokenizerKind> kinds[] = {
+      {"sentencepiece", TokenizerKind::SentencePiece},
+      {"tokenizer_json", TokenizerKind::TokenizerJson},
+      {"vocabulary", TokenizerKind::Vocabulary},
+      {"characters", TokenizerKind::Characters},
+  };
+  const std::string kind = json.at("kind").string();
+  if (kind == "ids")
+    return {};
+  const auto known =
+      std::find_if(std::begin(kinds), std::end(kinds), [&](auto &k) { return k.first == kind; });
+  if (known == std::end(kinds))
+    json.reject("kind '", kind, "' is none of sentencepiece, tokenizer_json, vocabulary, characters and ids");
+  TokenizerInfo info{known->second, json.at("file").fileName(), {}, {}, {}};
+  if (json.has("hash"))
+    info.hash = json.at("hash").hash();
+  if (info.kind == TokenizerKind::SentencePiece && json.has("vocabulary")) {
+    info.vocabulary = json.at("vocabulary").fileName();
+    if (json.has("vocabulary_hash"))
+      info.vocabularyHash = json.at("vocabulary_hash").hash();
+  }
+  return info;
 }
 
 Manifest readManifest(std::string_view text) {

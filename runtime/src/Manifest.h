@@ -8,6 +8,7 @@
 #define ATTNRT_SRC_MANIFEST_H
 
 #include "Formula.h"
+#include "Json.h"
 #include "attnrt/attnrt.h"
 
 #include <array>
@@ -32,17 +33,19 @@ struct EntryInfo {
   Formula arena;
 };
 
-enum class TokenizerKind { Ids, SentencePiece, Vocabulary, Characters };
+enum class TokenizerKind { Ids, SentencePiece, TokenizerJson, Vocabulary, Characters };
 
 struct TokenizerInfo {
   TokenizerKind kind = TokenizerKind::Ids;
-  std::string file; // inside the bundle; empty for ids
-  std::string hash; // of the file; empty where the manifest has none
+  std::string file;                       // inside the bundle; empty for ids
+  std::string hash;                       // of the file; empty where the manifest has none
+  std::string vocabulary, vocabularyHash; // of SentencePiece: the file with the ids of its pieces, if any
 };
 
 struct TokensInfo {
   int32_t start = 0, end = 0;
-  std::optional<int32_t> pad, unknown, mask, sourceUnknown, sourceStart, sourceEnd;
+  std::optional<int32_t> pad, unknown, mask, sourceUnknown;
+  std::vector<int32_t> sourceStart, sourceEnd; // around each source text
 };
 
 struct DecodingInfo {
@@ -131,6 +134,9 @@ struct Manifest {
   int findEntry(std::string_view name) const;
   int findSize(std::string_view name) const;
 };
+
+/// What a manifest says of one side's tokenizer.
+TokenizerInfo readTokenizerInfo(const JsonReader &json);
 
 /// Reads and checks the text of a manifest.
 Manifest readManifest(std::string_view text);

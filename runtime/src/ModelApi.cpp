@@ -27,11 +27,11 @@ void writeText(const std::string &from, size_t capacity, char *to, size_t *size)
 
 std::vector<int32_t> tokenize(const Model &model, attnrt_side side, std::string_view text) {
   std::vector<int32_t> ids = model.tokenizer(side).encode(text);
+  if (side == ATTNRT_TARGET)
+    return ids;
   const TokensInfo &tokens = model.tokens();
-  if (side == ATTNRT_SOURCE && tokens.sourceStart)
-    ids.insert(ids.begin(), *tokens.sourceStart);
-  if (side == ATTNRT_SOURCE && tokens.sourceEnd)
-    ids.push_back(*tokens.sourceEnd);
+  ids.insert(ids.begin(), tokens.sourceStart.begin(), tokens.sourceStart.end());
+  ids.insert(ids.end(), tokens.sourceEnd.begin(), tokens.sourceEnd.end());
   return ids;
 }
 
@@ -149,6 +149,16 @@ attnrt_status attnrt_token_text(const attnrt_model *model, attnrt_side side, int
   return guard([&] {
     requirePointer(model, "model");
     writeText(model->model->tokenizer(side).tokenText(id), capacity, text, size);
+  });
+}
+
+attnrt_status attnrt_check_tokenizer(const char *folder, size_t size, const char *description,
+                                     int32_t vocabulary) {
+  return guard([&] {
+    requirePointer(folder, "folder");
+    requirePointer(description, "description");
+    const nlohmann::json parsed = parseJson({description, size}, "tokenizer");
+    makeTokenizer(readTokenizerInfo({parsed, "tokenizer"}), folder, {vocabulary, std::nullopt});
   });
 }
 

@@ -46,20 +46,30 @@ private:
   Vocabulary vocabulary;
 };
 
+NamedContent readTokenizerFile(const std::string &folder, const std::string &file, const std::string &hash) {
+  constexpr size_t largestFile = 64u << 20; // four times the largest that is known
+  NamedContent read{folder + "/" + file, {}};
+  read.content = readFile(read.path, largestFile);
+  check(hash.empty() || hash128(read.content) == hash, ATTNRT_BAD_BUNDLE, read.path,
+        ": does not match its hash");
+  return read;
+}
+
 } // namespace
 
 std::unique_ptr<Tokenizer> makeTokenizer(const TokenizerInfo &info, const std::string &folder,
                                          const Vocabulary &vocabulary) {
   if (info.kind == TokenizerKind::Ids)
     return std::make_unique<IdTokenizer>(vocabulary);
-  constexpr size_t largestFile = 256u << 20;
-  const std::string path = folder + "/" + info.file;
-  const std::string content = readFile(path, largestFile);
-  check(info.hash.empty() || hash128(content) == info.hash, ATTNRT_BAD_BUNDLE, path,
-        ": does not match its hash");
+  const NamedContent file = readTokenizerFile(folder, info.file, info.hash);
+  if (!info.vocabulary.empty())
+    return makeMappedPieceTokenizer(file, readTokenizerFile(folder, info.vocabulary, info.vocabularyHash),
+                                    vocabulary);
   if (info.kind == TokenizerKind::SentencePiece)
-    return makeSentencePieceTokenizer(path, content, vocabulary);
-  return makeListTokenizer(info.kind, path, content, vocabulary);
+    return makeSentencePieceTokenizer(file.path, file.content, vocabulary);
+  if (info.kind == TokenizerKind::TokenizerJson)
+    return makeJsonTokenizer(file.path, file.content, vocabulary);
+  return makeListTokenizer(info.kind, file.path, file.content, vocabulary);
 }
 
 } // namespace attnrt

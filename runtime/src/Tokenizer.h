@@ -34,9 +34,18 @@ struct Vocabulary {
 std::unique_ptr<Tokenizer> makeTokenizer(const TokenizerInfo &info, const std::string &folder,
                                          const Vocabulary &vocabulary);
 
+struct NamedContent {
+  std::string path; // for messages
+  std::string content;
+};
+
 /// The kinds, for makeTokenizer(): from the file's content; `path` is for messages.
 std::unique_ptr<Tokenizer> makeSentencePieceTokenizer(const std::string &path, const std::string &content,
                                                       const Vocabulary &vocabulary);
+std::unique_ptr<Tokenizer> makeMappedPieceTokenizer(const NamedContent &model, const NamedContent &ids,
+                                                    const Vocabulary &vocabulary);
+std::unique_ptr<Tokenizer> makeJsonTokenizer(const std::string &path, const std::string &content,
+                                             const Vocabulary &vocabulary);
 std::unique_ptr<Tokenizer> makeListTokenizer(TokenizerKind kind, const std::string &path,
                                              const std::string &content, const Vocabulary &vocabulary);
 

@@ -63,7 +63,7 @@ class KoreanEnglish(unittest.TestCase):
         """Builds a C program with the runtime in it; returns its path."""
         program = scratch(source.stem)
         subprocess.run([*CC, "-std=c11", "-Wall", "-Wextra", "-Werror", source, "-o", program,
-                        f"-I{ROOT / 'runtime/include'}", *parts, os.environ["ATTNRT"], "-lsentencepiece", "-lstdc++",
+                        f"-I{ROOT / 'runtime/include'}", *parts, os.environ["ATTNRT"], "-lsentencepiece", "-lutf8proc", "-lstdc++",
                         "-lm", "-lpthread", "-ldl"], check=True)
         return program
 

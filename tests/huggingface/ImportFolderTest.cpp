@@ -26,7 +26,7 @@ std::string messagesOf(const std::string &text) {
   source.write("config.json", text);
   source.write("model.safetensors", zeroTensors({{"some.weight", {2, 2}}}));
   std::ostringstream messages;
-  EXPECT_FALSE(importFolder({source.path(), output.path()}, messages));
+  EXPECT_FALSE(importFolder({source.path(), output.path(), {}, {}}, messages));
   EXPECT_TRUE(std::filesystem::is_empty(output.path()));
   return messages.str();
 }
@@ -87,13 +87,63 @@ TEST(Import, DeepNestingIsAnError) {
   EXPECT_SAYS("[1]", "an object is needed");
 }
 
+/// What import says of a BART whose folder has this file, too.
+std::string messagesWith(const std::string &name, const std::string &text) {
+  TemporaryFolder source, output;
+  source.write("config.json", config);
+  source.write("model.safetensors", zeroTensors({{"some.weight", {2, 2}}}));
+  source.write(name, text);
+  std::ostringstream messages;
+  EXPECT_FALSE(importFolder({source.path(), output.path(), {}, {}}, messages));
+  EXPECT_TRUE(std::filesystem::is_empty(output.path()));
+  return messages.str();
+}
+
+TEST(Import, ADamagedTokenizerIsAnErrorWithItsPlace) {
+  const std::pair<std::string, std::string> cases[] = {
+      {R"({"model": {"vocab": {"a": "b"}}})", R"(the id of 'a' is "b", no whole number)"},
+      {R"({"model": {"vocab": {"a": 1e300}}})", "no whole number"},
+      {R"({"model": {"vocab": [7]}})", "a piece of the vocabulary must be a text"},
+      {R"({"model": {"vocab": {}}, "added_tokens": [7]})", "an added token must be a text"},
+      {R"({"model": {"vocab": {}}, "post_processor": {"type": "Parrot"}})",
+       "the post-processor 'Parrot' is not supported"},
+      {R"({"model": {"vocab": {}}, "post_processor": {"type": "BertProcessing", "cls": 7}})",
+       "the id of 'cls'"},
+      {"{\n \"model\": {,}}", "parse error at line 2, column 12"},
+      {"[1]", "must hold a JSON object"},
+      {"", "is no JSON"},
+      {"{\"a\": " + std::string(100000, '['), "nested more than 16 deep"},
+  };
+  for (const auto &[text, wanted] : cases) {
+    std::string said = messagesWith("tokenizer.json", text);
+    EXPECT_NE(said.find("tokenizer.json: "), std::string::npos) << said;
+    EXPECT_NE(said.find(wanted), std::string::npos) << said;
+  }
+  EXPECT_NE(
+      messagesWith("tokenizer_config.json", "{\"src_lang\": 7,}").find("tokenizer_config.json:1:16: error"),
+      std::string::npos);
+}
+
+TEST(Import, AFileThatWouldBeMadeIsNotWrittenOver) {
+  TemporaryFolder source, output;
+  source.write("config.json", config);
+  source.write("model.safetensors", zeroTensors({{"some.weight", {2, 2}}}));
+  source.write("vocab.json", R"({"<s>": 0, "</s>": 2})");
+  source.write("merges.txt", "");
+  std::string kept = output.write("tokenizer.json", "mine");
+  std::ostringstream messages;
+  EXPECT_FALSE(importFolder({source.path(), output.path(), {}, {}}, messages));
+  EXPECT_NE(messages.str().find("it is there already"), std::string::npos) << messages.str();
+  EXPECT_EQ("mine", readFile(kept));
+}
+
 TEST(Import, ASpecThatIsThereIsNotWrittenOver) {
   TemporaryFolder source;
   source.write("config.json", config);
   source.write("model.safetensors", zeroTensors({{"some.weight", {2, 2}}}));
   std::string spec = source.write("model.yaml", "mine");
   std::ostringstream messages;
-  EXPECT_FALSE(importFolder({source.path(), source.path()}, messages));
+  EXPECT_FALSE(importFolder({source.path(), source.path(), {}, {}}, messages));
   EXPECT_EQ("mine", readFile(spec));
   EXPECT_TRUE(std::filesystem::exists(source.path() + "/model.safetensors"));
 }

@@ -140,6 +140,34 @@ class M2M100(Family, unittest.TestCase):
         return transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(**SIZES))
 
 
+T5_SIZES = dict(vocab_size=WORDS, d_model=32, d_kv=12, d_ff=64, num_layers=2, num_decoder_layers=3, num_heads=4,
+                relative_attention_num_buckets=8, relative_attention_max_distance=10, decoder_start_token_id=0)
+
+
+class T5(Family, unittest.TestCase):
+    """Version 1.0: ReLU, tied and scaled."""
+
+    @staticmethod
+    def make():
+        return transformers.T5ForConditionalGeneration(transformers.T5Config(**T5_SIZES))
+
+
+class T5Gated(Family, unittest.TestCase):
+    """Version 1.1: gated GELU, and outputs that are not scaled."""
+
+    @staticmethod
+    def make():
+        return transformers.T5ForConditionalGeneration(transformers.T5Config(
+            **T5_SIZES, feed_forward_proj="gated-gelu", tie_word_embeddings=False))
+
+
+class MT5(Family, unittest.TestCase):
+    @staticmethod
+    def make():
+        return transformers.MT5ForConditionalGeneration(transformers.MT5Config(
+            **T5_SIZES, feed_forward_proj="gated-gelu", tie_word_embeddings=False))
+
+
 class BartInShards(Bart):
     """bfloat16 weights in several files with an index; the sides differ in shape."""
 
@@ -153,6 +181,53 @@ class BartInShards(Bart):
         cls.model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="40KB")
         assert (folder / "model.safetensors.index.json").exists()
         cls.model.to(torch.float32)
+
+
+class Bert(unittest.TestCase):
+    """Vectors of tokens, and the tokens that masks are filled with."""
+
+    MASK = 4
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="attnc-huggingface-")
+        self.addCleanup(scratch.cleanup)
+        folder = pathlib.Path(scratch.name)
+        torch.manual_seed(7)
+        self.model = transformers.BertForPreTraining(transformers.BertConfig(
+            vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+            max_position_embeddings=64, initializer_range=0.3)).eval()
+        with torch.no_grad():
+            for _, values in self.model.named_parameters():
+                if values.dim() == 1:
+                    values.add_(0.2 * torch.randn_like(values))
+        self.model.save_pretrained(folder / "source")
+        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [f"w{i}" for i in range(5, WORDS)]
+        (folder / "source/vocab.txt").write_text("".join(word + "\n" for word in words))
+        attnc("import", folder / "source", "-o", folder / "spec")
+        attnc("compile", folder / "spec/model.yaml", "-o", folder / "bundle", "--target", "host")
+        self.bundle = folder / "bundle"
+
+    def outputs(self, ids, model):
+        with torch.no_grad():
+            return model(input_ids=torch.tensor([ids]))
+
+    def test_vectors_are_within_1e_4(self):
+        text = "".join(" ".join(f"w{i}" for i in source) + "\n" for source in SOURCES)
+        for which in ("tokens", "pooled"):
+            answers = attnc("run", self.bundle, "--json", "--vectors", which, text=text).splitlines()
+            self.assertEqual(len(SOURCES), len(answers))
+            for source, answer in zip(SOURCES, answers):
+                out = self.outputs([2] + source + [3], self.model.bert)
+                wanted = out.last_hidden_state[0] if which == "tokens" else out.pooler_output
+                got = torch.tensor(json.loads(answer)["vectors"]).reshape(wanted.shape)
+                self.assertLess((wanted - got).abs().max().item(), 1e-4)
+
+    def test_masks_are_filled_with_the_most_probable_tokens(self):
+        for source in SOURCES[2:]:
+            masked = [2] + source[:1] + [self.MASK] + source[2:] + [3]
+            best = self.outputs(masked, self.model).prediction_logits[0, 2].argmax().item()
+            wanted = masked[:2] + [best] + masked[3:]
+            self.assertEqual(line(wanted), attnc("run", self.bundle, "--ids", "--fill-mask", text=line(masked)))
 
 
 if __name__ == "__main__":

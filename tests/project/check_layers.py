@@ -14,7 +14,7 @@ ALLOWED = {
     "runtime": [],
     "dialect": [],
     "compiler/spec": [],
-    "compiler/huggingface": ["compiler/spec"],
+    "compiler/huggingface": ["compiler/spec", "runtime"],
     "compiler/import": ["compiler/spec", "dialect"],
     "compiler/kernels": ["dialect"],
     "compiler/schedules": ["compiler/kernels", "dialect"],

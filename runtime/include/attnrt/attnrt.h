@@ -101,6 +101,12 @@ attnrt_status attnrt_detokenize(const attnrt_model *model, attnrt_side side, siz
 attnrt_status attnrt_token_text(const attnrt_model *model, attnrt_side side, int32_t id, size_t capacity,
                                 char *text, size_t *size);
 
+/* Whether a tokenizer's files in `folder` can be read. `description` is what a manifest has under
+ * tokenizer.source; ids must be below `vocabulary`. A part of a tokenizer.json that is not supported is
+ * ATTNRT_UNSUPPORTED, and attnrt_last_error() names it. */
+attnrt_status attnrt_check_tokenizer(const char *folder, size_t size, const char *description,
+                                     int32_t vocabulary);
+
 /* ---- Threads ------------------------------------------------------------------------------------- */
 
 /* Threads that share the work of kernels. May serve many sessions at once; must outlive them. */

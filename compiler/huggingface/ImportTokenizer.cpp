@@ -1,0 +1,350 @@
+//===- ImportTokenizer.cpp - a folder's tokenizer for the spec -------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tokenizer.json is copied. Older files become what the runtime reads: a pair of vocabulary and merges, or
+// a list of word pieces, a tokenizer.json; a SentencePiece model one with a file of ids. What stands around a
+// text becomes `source_start` and `source_end`.
+
+#include "compiler/huggingface/ImportJob.h"
+#include "compiler/huggingface/TokenizerFile.h"
+#include "compiler/spec/Words.h"
+
+#include <algorithm>
+#include <sentencepiece_processor.h>
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace attnc {
+namespace {
+
+/// How a family names languages and where it puts them.
+struct LanguageStyle {
+  std::string_view tokenizer; // its class, without "Fast"
+  std::string_view around;    // of a language's code in its token
+  bool comesFirst;            // before a source text, else after the end token
+  bool startsTarget;          // the decoder's first token, else forced after it
+};
+
+constexpr LanguageStyle languageStyles[] = {
+    {"M2M100Tokenizer", "__", true, false},
+    {"NllbTokenizer", "", true, false},
+    {"MBart50Tokenizer", "", true, false},
+    {"MBartTokenizer", "", false, true},
+};
+
+/// The languages of M2M-100 in the order of their ids, which follow those of vocab.json.
+constexpr std::string_view m2mLanguages =
+    "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr "
+    "ht "
+    "hu hy id ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa "
+    "pl ps "
+    "pt ro ru sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu";
+constexpr std::string_view wmt21Languages = "en ha is ja cs ru zh de";
+
+std::vector<std::string> wordsIn(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    size_t end = std::min(text.find(' '), text.size());
+    words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+/// A token as a comment, where it is fit for one.
+std::string commentOf(const std::string &token) {
+  bool isPlain = std::all_of(token.begin(), token.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
+  return isPlain ? token : std::string();
+}
+
+class TokenizerImporter {
+public:
+  TokenizerImporter(ImportJob &job, Config &config) : job(job), config(config) {}
+
+  void run();
+
+private:
+  bool has(const char *name) const { return fs::is_regular_file(job.folder / name); }
+
+  void importJson(const fs::path &path, const json &tokenizer);
+  void importMarian();
+  void importM2M();
+  void importSentencePiece(const char *name);
+  void importBytePairs();
+  void importWordPieces();
+
+  void writePieces(const std::string &key, const std::string &name, const TokenIds &pieces,
+                   const TokenIds &added);
+  void setKind(const std::string &key, const char *kind, const std::string &file) {
+    job.spec.set(key + "kind", kind);
+    job.spec.setText(key + "file", file);
+  }
+  void setAround(const AroundText &around) {
+    job.spec.set("model.tokens.source_start", listText(around.before));
+    job.spec.set("model.tokens.source_end", listText(around.after));
+  }
+  /// One token's id, which must be there.
+  int64_t require(const TokenIds &ids, const std::string &token, const fs::path &path) const;
+  void setUnknown(const TokenIds &ids) {
+    if (auto found = ids.find("<unk>"); found != ids.end())
+      job.spec.set("model.tokens.unknown", found->second, "<unk>");
+  }
+  const LanguageStyle *languageStyle();
+  void importLanguages(const TokenIds &ids, const fs::path &path);
+
+  ImportJob &job;
+  Config &config; // tokenizer_config.json
+};
+
+int64_t TokenizerImporter::require(const TokenIds &ids, const std::string &token,
+                                   const fs::path &path) const {
+  auto found = ids.find(token);
+  if (found == ids.end())
+    throw TokenizerError{path.string() + ": lacks the token " + quote(token)};
+  return found->second;
+}
+
+void TokenizerImporter::run() {
+  const char *pieces = nullptr;
+  for (const char *name : {"spiece.model", "sentencepiece.bpe.model", "sentencepiece.model"})
+    pieces = !pieces && has(name) ? name : pieces;
+  if (has("source.spm"))
+    importMarian();
+  else if (has("tokenizer.json"))
+    importJson(job.folder / "tokenizer.json", readJsonFile(job.folder / "tokenizer.json"));
+  else if (has("vocab.json") && has("merges.txt"))
+    importBytePairs();
+  else if (has("vocab.json") && pieces)
+    importM2M();
+  else if (pieces)
+    importSentencePiece(pieces);
+  else if (has("vocab.txt"))
+    importWordPieces();
+  else
+    job.warnings.push_back("no tokenizer was found: the spec takes token ids");
+}
+
+const LanguageStyle *TokenizerImporter::languageStyle() {
+  std::string tokenizer = config.text("tokenizer_class", job.config.text("tokenizer_class"));
+  if (tokenizer.ends_with("Fast"))
+    tokenizer.resize(tokenizer.size() - 4);
+  for (const LanguageStyle &style : languageStyles)
+    if (style.tokenizer == tokenizer)
+      return &style;
+  return nullptr;
+}
+
+/// The source's language goes around the source, the target's begins the target.
+void TokenizerImporter::importLanguages(const TokenIds &ids, const fs::path &path) {
+  const LanguageStyle *style = languageStyle();
+  const ImportLanguages &wanted = job.languages;
+  if (!style && (!wanted.source.empty() || !wanted.target.empty()))
+    throw TokenizerError{path.string() + ": this tokenizer's class has no languages"};
+  if (!style)
+    return;
+  auto tokenOf = [&](const std::string &code) {
+    return ids.contains(code) ? code : std::string(style->around) + code + std::string(style->around);
+  };
+  std::string source = wanted.source.empty() ? config.text("src_lang") : wanted.source;
+  std::string target = wanted.target.empty() ? config.text("tgt_lang") : wanted.target;
+  if (!source.empty()) {
+    int64_t language = require(ids, tokenOf(source), path), end = require(ids, "</s>", path);
+    bool comesFirst = style->comesFirst && !config.boolean("legacy_behaviour", false);
+    setAround(comesFirst ? AroundText{{language}, {end}} : AroundText{{}, {end, language}});
+  } else {
+    job.warnings.push_back("no source language is known: --source-language names one");
+  }
+  if (!target.empty())
+    job.spec.set(style->startsTarget ? "model.tokens.start" : "model.decoding.forced_bos_token_id",
+                 require(ids, tokenOf(target), path), commentOf(tokenOf(target)));
+  else if (!job.isFirstTokenKnown && !style->startsTarget)
+    job.warnings.push_back("no target language is known: --target-language names one");
+}
+
+void TokenizerImporter::importJson(const fs::path &path, const json &tokenizer) {
+  TokenIds ids = tokensOf(tokenizer, path);
+  setAround(postProcessing(tokenizer, path));
+  setKind("model.tokenizer.", "tokenizer_json", "tokenizer.json");
+  if (fs::exists(path))
+    job.copies.push_back(path);
+  if (job.hasMaskToken)
+    job.spec.set("model.tokens.mask", require(ids, config.text("mask_token", "[MASK]"), path), "mask_token");
+  importLanguages(ids, path);
+}
+
+void TokenizerImporter::writePieces(const std::string &key, const std::string &name, const TokenIds &pieces,
+                                    const TokenIds &added) {
+  job.spec.setText(key + "vocabulary", name);
+  job.texts[name] = json{{"pieces", pieces}, {"added", added}}.dump(1) + "\n";
+}
+
+/// Tokenizers of OPUS-MT: one model a side, and ids that may be common to both. A text may begin with the
+/// target's language, as in `>>fra<<`.
+void TokenizerImporter::importMarian() {
+  bool isSeparate = config.boolean("separate_vocabs", false);
+  for (std::string side : {"source", "target"}) {
+    bool hasOwn = isSeparate && side == "target";
+    fs::path path = job.folder / (hasOwn ? "target_vocab.json" : "vocab.json");
+    TokenIds pieces = readTokenIds(readJsonFile(path), path), added;
+    for (const auto &[token, id] : pieces)
+      if ((token.starts_with(">>") && token.ends_with("<<")) || token == "</s>" || token == "<unk>" ||
+          token == "<pad>")
+        added[token] = id;
+    std::string key = "model.tokenizer." + side + ".";
+    setKind(key, "sentencepiece", side + ".spm");
+    job.copies.push_back(job.folder / (side + ".spm"));
+    writePieces(key, isSeparate ? side + "-pieces.json" : "pieces.json", pieces, added);
+    if (side == "source")
+      setAround({{}, {require(pieces, "</s>", path)}});
+    if (side == "target")
+      setUnknown(pieces);
+    else if (isSeparate)
+      job.spec.set("model.tokens.source_unknown", require(pieces, "<unk>", path), "<unk>");
+  }
+}
+
+void TokenizerImporter::importM2M() {
+  fs::path path = job.folder / "vocab.json";
+  TokenIds pieces = readTokenIds(readJsonFile(path), path), added;
+  int64_t next = int64_t(pieces.size());
+  bool isWmt21 = config.text("language_codes", "m2m100") == "wmt21";
+  for (const std::string &language : wordsIn(isWmt21 ? wmt21Languages : m2mLanguages))
+    added["__" + language + "__"] = next++;
+  for (const char *special : {"<s>", "<pad>", "</s>", "<unk>"})
+    added[special] = require(pieces, special, path);
+  const char *model = has("sentencepiece.bpe.model") ? "sentencepiece.bpe.model" : "spiece.model";
+  setKind("model.tokenizer.", "sentencepiece", model);
+  job.copies.push_back(job.folder / model);
+  writePieces("model.tokenizer.", "pieces.json", pieces, added);
+  setUnknown(pieces);
+  setAround({{}, {require(pieces, "</s>", path)}});
+  importLanguages(added, path);
+}
+
+/// T5, mT5 and Pegasus number their extra tokens by rule.
+void TokenizerImporter::importSentencePiece(const char *name) {
+  fs::path path = job.folder / name;
+  std::string type = job.config.text("model_type");
+  bool isT5 = type == "t5" || type == "mt5", isPegasus = type == "pegasus";
+  if (!isT5 && !isPegasus)
+    throw TokenizerError{path.string() + ": the ids of " + quote(type) +
+                         " are not in this file; save the tokenizer as tokenizer.json first"};
+  sentencepiece::SentencePieceProcessor processor;
+  if (auto status = processor.Load(path.string()); !status.ok())
+    throw TokenizerError{path.string() + ": is no SentencePiece model: " + status.ToString()};
+  TokenIds pieces, added;
+  int64_t offset = isPegasus ? config.integer("offset", {0, 1 << 20}, 103) : 0,
+          size = processor.GetPieceSize();
+  for (int id = 0; id < processor.GetPieceSize(); ++id) {
+    bool isControl = processor.IsControl(id) || processor.IsUnknown(id);
+    (isControl ? added : pieces)[processor.IdToPiece(id)] = isPegasus && id < 2 ? id : id + offset;
+    if (processor.IsUnknown(id))
+      pieces[processor.IdToPiece(id)] = id + offset;
+  }
+  if (isPegasus) {
+    added["<mask_1>"] = 2;
+    added["<mask_2>"] = 3;
+    for (int64_t i = 2; i < offset; ++i)
+      added["<unk_" + std::to_string(i) + ">"] = i + 2;
+  }
+  int64_t extra = isT5 ? config.integer("extra_ids", {0, 1 << 20}, 100) : 0;
+  for (int64_t i = 0; i < extra; ++i)
+    added["<extra_id_" + std::to_string(i) + ">"] = size + extra - 1 - i;
+  setKind("model.tokenizer.", "sentencepiece", name);
+  job.copies.push_back(path);
+  writePieces("model.tokenizer.", "pieces.json", pieces, added);
+  setUnknown(pieces);
+  setAround({{}, {require(added, "</s>", path)}});
+}
+
+json addedToken(const std::string &content, int64_t id, bool stripsLeft) {
+  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", stripsLeft},
+          {"rstrip", false}, {"normalized", false}, {"special", true}};
+}
+
+/// vocab.json and merges.txt of BART.
+void TokenizerImporter::importBytePairs() {
+  fs::path path = job.folder / "vocab.json";
+  TokenIds vocabulary = readTokenIds(readJsonFile(path), path);
+  json merges = json::array(), added = json::array();
+  for (const std::string &line : readLines(job.folder / "merges.txt"))
+    if (!line.empty() && !line.starts_with("#version"))
+      merges.push_back(line);
+  for (const char *special : {"<s>", "<pad>", "</s>", "<unk>", "<mask>"})
+    if (auto found = vocabulary.find(special); found != vocabulary.end())
+      added.push_back(addedToken(special, found->second, found->first == "<mask>"));
+  json byteLevel = {{"type", "ByteLevel"},
+                    {"add_prefix_space", config.boolean("add_prefix_space", false)},
+                    {"trim_offsets", true},
+                    {"use_regex", true}};
+  json tokenizer = {{"version", "1.0"},
+                    {"added_tokens", added},
+                    {"normalizer", nullptr},
+                    {"pre_tokenizer", byteLevel},
+                    {"post_processor",
+                     {{"type", "RobertaProcessing"},
+                      {"cls", {"<s>", require(vocabulary, "<s>", path)}},
+                      {"sep", {"</s>", require(vocabulary, "</s>", path)}},
+                      {"trim_offsets", true},
+                      {"add_prefix_space", byteLevel["add_prefix_space"]}}},
+                    {"decoder", byteLevel},
+                    {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", merges}}}};
+  job.texts["tokenizer.json"] = tokenizer.dump(1) + "\n";
+  importJson(job.folder / "tokenizer.json", tokenizer);
+}
+
+/// vocab.txt of BERT.
+void TokenizerImporter::importWordPieces() {
+  fs::path path = job.folder / "vocab.txt";
+  TokenIds vocabulary;
+  for (const std::string &line : readLines(path))
+    vocabulary.emplace(line, int64_t(vocabulary.size()));
+  json added = json::array();
+  for (const char *special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
+    added.push_back(addedToken(special, require(vocabulary, special, path), false));
+  json normalizer = {{"type", "BertNormalizer"},
+                     {"clean_text", true},
+                     {"handle_chinese_chars", config.boolean("tokenize_chinese_chars", true)},
+                     {"strip_accents", nullptr},
+                     {"lowercase", config.boolean("do_lower_case", true)}};
+  if (config.has("strip_accents"))
+    normalizer["strip_accents"] = config.boolean("strip_accents", false);
+  json tokenizer = {{"version", "1.0"},
+                    {"added_tokens", added},
+                    {"normalizer", normalizer},
+                    {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                    {"post_processor",
+                     {{"type", "BertProcessing"},
+                      {"cls", {"[CLS]", vocabulary["[CLS]"]}},
+                      {"sep", {"[SEP]", vocabulary["[SEP]"]}}}},
+                    {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+                    {"model",
+                     {{"type", "WordPiece"},
+                      {"unk_token", "[UNK]"},
+                      {"continuing_subword_prefix", "##"},
+                      {"max_input_chars_per_word", 100},
+                      {"vocab", vocabulary}}}};
+  job.texts["tokenizer.json"] = tokenizer.dump(1) + "\n";
+  importJson(job.folder / "tokenizer.json", tokenizer);
+}
+
+} // namespace
+
+void importTokenizer(ImportJob &job) {
+  ConfigFile file;
+  file.read((job.folder / "tokenizer_config.json").string(), /*isOptional=*/true);
+  Config config = file.top();
+  try {
+    TokenizerImporter(job, config).run();
+  } catch (const TokenizerError &error) {
+    job.errors.push_back(error.message);
+  }
+  if (file.hasErrors()) {
+    std::ostringstream messages;
+    file.print(messages);
+    job.errors.push_back(messages.str());
+  }
+}
+
+} // namespace attnc

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Tokenizers of each family in folders as Hugging Face's transformers saves them, imported and compared.
+
+Needs torch, transformers and sentencepiece; HUGGINGFACE_PYTHON names a Python that has them. They are not part of
+set-up: without them the test says so and is skipped. Nothing is compiled: the spec says what a bundle would do.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import sentencepiece
+    import torch
+    import transformers
+    import yaml
+    from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
+    from tokenizers_test import CORPUS_TEXT, bart, bert, difficult_lines, mbart, nllb, pegasus, t5
+except ImportError as error:
+    print(f"skipped: {error}; needed are torch, transformers and sentencepiece, for this test alone")
+    sys.exit(77)
+
+SIZES = dict(d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
+             encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=64)
+
+
+def pieces(trained):
+    """The vocabulary of a tokenizer of the package as transformers' classes take it."""
+    model = json.loads(trained.to_str())["model"]
+    return {"vocab": [tuple(piece) for piece in model["vocab"]]} if model["type"] == "Unigram" else {
+        "vocab": model["vocab"], "merges": [tuple(merge) for merge in model.get("merges", [])]}
+
+
+def sentencepiece_model(path, **options):
+    path.with_suffix(".txt").write_text("\n".join(CORPUS_TEXT))
+    sentencepiece.SentencePieceTrainer.train(input=str(path.with_suffix(".txt")), model_prefix=str(path), vocab_size=400,
+                                             hard_vocab_limit=False, minloglevel=2, **options)
+    path.with_suffix(".txt").unlink()
+    pathlib.Path(f"{path}.vocab").unlink()
+    pathlib.Path(f"{path}.model").rename(path)
+    return sentencepiece.SentencePieceProcessor(model_file=str(path))
+
+
+class Imported(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="attnc-huggingface-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.source = self.folder / "source"
+
+    def save(self, model, tokenizer):
+        model.save_pretrained(self.source)
+        tokenizer.save_pretrained(self.source)
+
+    def model_of(self, kind, size, **options):
+        config = getattr(transformers, kind + "Config")(**SIZES, vocab_size=size, **options)
+        name = "MarianMTModel" if kind == "Marian" else kind + "ForConditionalGeneration"
+        return getattr(transformers, name)(config)
+
+    def imported(self, *options):
+        done = subprocess.run([os.environ["ATTNC"], "import", self.source, "-o", self.folder / "spec", *options],
+                              capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stderr)
+        return yaml.safe_load((self.folder / "spec/model.yaml").read_text())["model"]
+
+    def run_side(self, model, side, lines):
+        tokenizer = model["tokenizer"].get(side, model["tokenizer"])
+        unknown = model["tokens"].get("unknown", 0)
+        if side == "source":
+            unknown = model["tokens"].get("source_unknown", unknown)
+        done = subprocess.run([os.environ["TOKENIZE_LINES"], self.folder / "spec", json.dumps(tokenizer),
+                               str(model["vocabulary"][side]), str(unknown)],
+                              input="".join(json.dumps(line) + "\n" for line in lines), capture_output=True, text=True)
+        self.assertEqual("", done.stderr)
+        return [json.loads(line) for line in done.stdout.split("\n")[:-1]]
+
+    def compare(self, tokenizer, *options, lines=None, sources=()):
+        """Sources as the tokenizer encodes them, and outputs as it decodes them without special tokens."""
+        model = self.imported(*options)
+        lines = lines or difficult_lines()
+        sources = [*lines, *sources]
+        around = [model["tokens"].get(key, []) for key in ("source_start", "source_end")]
+        start, end = ([ids] if isinstance(ids, int) else ids for ids in around)
+        for line, (ids, _) in zip(sources, self.run_side(model, "source", sources), strict=True):
+            self.assertEqual(tokenizer(line).input_ids, start + ids + end, repr(line[:80]))
+        for line, (ids, text) in zip(lines, self.run_side(model, "target", lines), strict=True):
+            wanted = tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+            self.assertEqual(wanted.strip(), text.strip(), repr(line[:80]))
+        return model
+
+    def test_bart(self):
+        tokenizer = transformers.BartTokenizer(**pieces(bart()))
+        self.save(self.model_of("Bart", len(tokenizer)), tokenizer)
+        model = self.compare(tokenizer)
+        self.assertEqual(([0], [2]), (model["tokens"]["source_start"], model["tokens"]["source_end"]))
+
+    def test_bart_of_two_files(self):
+        mask = transformers.AddedToken("<mask>", lstrip=True, special=True)
+        tokenizer = transformers.BartTokenizer(**pieces(bart()), mask_token=mask)
+        self.save(self.model_of("Bart", len(tokenizer)), tokenizer)
+        saved = json.loads((self.source / "tokenizer.json").read_text())["model"]
+        (self.source / "tokenizer.json").unlink()
+        (self.source / "vocab.json").write_text(json.dumps(saved["vocab"]))
+        (self.source / "merges.txt").write_text("#version: 0.2\n" + "".join(" ".join(m) + "\n" for m in saved["merges"]))
+        self.compare(tokenizer)
+
+    def test_pegasus(self):
+        tokenizer = transformers.PegasusTokenizer(**pieces(pegasus()))
+        self.save(self.model_of("Pegasus", len(tokenizer)), tokenizer)
+        self.compare(tokenizer)
+
+    def test_mbart_puts_the_language_behind_the_end(self):
+        tokenizer = transformers.MBartTokenizer(**pieces(mbart()), src_lang="de_DE", tgt_lang="fr_XX")
+        self.save(self.model_of("MBart", len(tokenizer)), tokenizer)
+        model = self.compare(tokenizer)
+        self.assertEqual([2, tokenizer.convert_tokens_to_ids("de_DE")], model["tokens"]["source_end"])
+        self.assertEqual(tokenizer.convert_tokens_to_ids("fr_XX"), model["tokens"]["start"])
+
+    def test_mbart_50_takes_languages_from_flags(self):
+        special = [(token, 0.0) for token in ("<unk>", "<s>", "</s>")]  # as a SentencePiece model begins
+        tokenizer = transformers.MBart50Tokenizer(vocab=special + pieces(mbart())["vocab"][4:], src_lang="en_XX")
+        self.save(self.model_of("MBart", len(tokenizer)), tokenizer)
+        tokenizer.src_lang = "ko_KR"
+        model = self.compare(tokenizer, "--source-language", "ko_KR", "--target-language", "ja_XX")
+        self.assertEqual(tokenizer.convert_tokens_to_ids("ja_XX"), model["decoding"]["forced_bos_token_id"])
+
+    def test_nllb(self):
+        tokenizer = transformers.NllbTokenizer(**pieces(nllb()), src_lang="deu_Latn", tgt_lang="kor_Hang")
+        self.save(self.model_of("M2M100", len(tokenizer)), tokenizer)
+        model = self.compare(tokenizer)
+        self.assertEqual([tokenizer.convert_tokens_to_ids("deu_Latn")], model["tokens"]["source_start"])
+        self.assertEqual(tokenizer.convert_tokens_to_ids("kor_Hang"), model["decoding"]["forced_bos_token_id"])
+
+    def test_m2m_100(self):
+        self.source.mkdir()
+        path = self.source / "sentencepiece.bpe.model"
+        processor = sentencepiece_model(path, model_type="bpe")
+        known = ["<s>", "<pad>", "</s>", "<unk>"] + [processor.id_to_piece(i) for i in range(3, len(processor) - 40)]
+        (self.source / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(known)}))
+        languages = [f"__{code}__" for code in FAIRSEQ_LANGUAGE_CODES["m2m100"]]
+        tokenizer = transformers.M2M100Tokenizer(str(self.source / "vocab.json"), str(path), src_lang="en", tgt_lang="ko",
+                                                 additional_special_tokens=languages)
+        self.save(self.model_of("M2M100", len(known) + 108), tokenizer)
+        tokenizer.src_lang = "fr"
+        lines = [line for line in difficult_lines() if "\0" not in line]
+        model = self.compare(tokenizer, "--source-language", "fr", lines=lines, sources=["__de__ a __fr__b"])
+        self.assertEqual(tokenizer.get_lang_id("ko"), model["decoding"]["forced_bos_token_id"])
+
+    def test_marian(self):
+        self.source.mkdir()
+        source = sentencepiece_model(self.source / "source.spm")
+        target = sentencepiece_model(self.source / "target.spm", character_coverage=0.98)
+        known = sorted({p.id_to_piece(i) for p in (source, target) for i in range(3, len(p) - 30)})
+        (self.source / "vocab.json").write_text(json.dumps(
+            {piece: i for i, piece in enumerate(["</s>", "<unk>", ">>fra<<", *known, "<pad>"])}))
+        tokenizer = transformers.MarianTokenizer(*(str(self.source / name) for name in ("source.spm", "target.spm", "vocab.json")))
+        size = len(known) + 4
+        self.save(self.model_of("Marian", size, pad_token_id=size - 1, eos_token_id=0, decoder_start_token_id=size - 1),
+                  tokenizer)
+        lines = [line for line in difficult_lines() if "\0" not in line]
+        self.compare(tokenizer, lines=lines, sources=[">>fra<< Hello the word"])
+
+
+if __name__ == "__main__":
+    unittest.main()
