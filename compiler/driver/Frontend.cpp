@@ -3,6 +3,7 @@
 
 #include "compiler/driver/Frontend.h"
 
+#include "compiler/emit/PlannedModule.h"
 #include "compiler/import/ForwardDiagnostics.h"
 #include "compiler/import/ImportSpec.h"
 
@@ -49,7 +50,10 @@ bool Frontend::run(attn::Phase phase) {
   });
   mlir::PassManager passes(&context);
   attn::buildPipeline(passes, phase);
-  return reportUnless(mlir::succeeded(passes.run(*imported)));
+  bool succeeded = mlir::succeeded(passes.run(*imported));
+  if (succeeded && phase == attn::Phase::Planned) // sizes that are known may be too large
+    succeeded = mlir::succeeded(readPlannedModule(*imported));
+  return reportUnless(succeeded);
 }
 
 } // namespace attnc

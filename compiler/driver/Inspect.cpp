@@ -40,6 +40,8 @@ void printEntries(const Json &manifest) {
     printTensors("argument", entry["arguments"]);
     printTensors("result", entry["results"]);
     std::cout << "  arena " << entry["arena"].get<std::string>() << "\n";
+    for (const auto &bound : entry["bounds"])
+      std::cout << "  at most " << bound["most"] << " for " << bound["formula"].get<std::string>() << "\n";
   }
   std::cout << "state " << manifest["state"].get<std::string>() << "\n";
 }

@@ -284,22 +284,10 @@ FailureOr<BufferView> ViewFollower::placed(Operation *op, const Sizes &extents, 
          << place.getOffset().str() << " of an entry that has " << entry.getNumResults();
 }
 
-/// A kernel declares its scratch with its own names of axes: what they stand for here, the call's values
-/// tell.
 LogicalResult ViewFollower::placeScratch(attn::CallOp op, attn::KernelOp kernel, CallBuffers &result) {
-  llvm::StringMap<SizeAttr> bound;
-  for (auto [argument, input] : llvm::zip_equal(kernel.getBody().getArguments(), op.getInputs())) {
-    auto type = cast<RankedTensorType>(argument.getType());
-    for (auto [axis, name] : llvm::enumerate(attn::axisNames(type)))
-      if (type.isDynamicDim(axis))
-        bound[name] = views[input].extents[axis];
-  }
   for (auto [declared, where] : llvm::zip_equal(*kernel.getScratch(), *op.getScratch())) {
     auto type = cast<RankedTensorType>(cast<TypeAttr>(declared).getValue());
-    Sizes extents = extentsOf(type);
-    for (auto [axis, name] : llvm::enumerate(attn::axisNames(type)))
-      if (type.isDynamicDim(axis) && bound.contains(name))
-        extents[axis] = bound[name];
+    Sizes extents = extentsInCall(type, kernel, result.buffers);
     FailureOr<BufferView> view = placed(op, extents, type.getElementType(), where);
     if (failed(view))
       return failure();
@@ -388,6 +376,21 @@ LogicalResult ViewFollower::leave(func::ReturnOp op) {
 }
 
 } // namespace
+
+Sizes extentsInCall(RankedTensorType type, attn::KernelOp kernel, ArrayRef<BufferView> buffers) {
+  llvm::StringMap<SizeAttr> known;
+  for (BlockArgument argument : kernel.getBody().getArguments()) {
+    auto input = cast<RankedTensorType>(argument.getType());
+    for (auto [axis, name] : llvm::enumerate(attn::axisNames(input)))
+      if (input.isDynamicDim(axis))
+        known[name] = buffers[argument.getArgNumber()].extents[axis];
+  }
+  Sizes extents = extentsOf(type);
+  for (auto [axis, name] : llvm::enumerate(attn::axisNames(type)))
+    if (type.isDynamicDim(axis) && known.contains(name))
+      extents[axis] = known[name];
+  return extents;
+}
 
 PlannedSymbols::PlannedSymbols(ModuleOp module) {
   for (attn::WeightOp weight : module.getOps<attn::WeightOp>())

@@ -43,6 +43,11 @@ struct EntryCalls {
   std::vector<CallLoop> loops;
 };
 
+/// The extents of a value of `type` inside `kernel`, called with `buffers`: names of axes are the kernel's
+/// own there, and what they stand for, its inputs tell. Other names are sizes of the entry.
+llvm::SmallVector<attn::SizeAttr, 4> extentsInCall(mlir::RankedTensorType type, attn::KernelOp kernel,
+                                                   llvm::ArrayRef<BufferView> buffers);
+
 /// Kernels, weights and states of a planned module by name.
 class PlannedSymbols {
 public:

@@ -3,6 +3,7 @@
 
 #include "compiler/emit/LowerEntries.h"
 
+#include "attnrt/bundle.h"
 #include "compiler/emit/BinaryInterface.h"
 #include "compiler/emit/BufferView.h"
 #include "compiler/emit/PlannedModule.h"
@@ -53,6 +54,31 @@ public:
   const Known &known() const { return values; }
   /// Forgets what was computed since, where that does not come before what follows.
   void forget(Known before) { values = std::move(before); }
+
+  /// Whether `formula` is above `bound.most`, or a size in it below 0. An empty axis counts as one of 1, so
+  /// that one product can stand for its factors. Doubles cannot overflow, and are exact up to 2^53, which is
+  /// above all bounds.
+  Value isBroken(const SizeBound &bound) {
+    Type float64 = builder.getF64Type();
+    auto number = [&](double value) -> Value {
+      return LLVM::ConstantOp::create(builder, loc, float64, builder.getF64FloatAttr(value));
+    };
+    Value sum = number(0), broken = constant(builder.getI1Type(), 0), zero = constant(types.int64, 0);
+    for (const attn::SizeTerm &term : bound.formula.getTerms()) {
+      Value product = number(double(term.coefficient));
+      for (StringAttr name : term.names.getAsRange<StringAttr>()) {
+        Value isBelow = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::slt, size(name), zero);
+        broken = LLVM::OrOp::create(builder, loc, broken, isBelow);
+        Value extent = LLVM::SMaxOp::create(builder, loc, size(name), constant(types.int64, 1));
+        product = LLVM::FMulOp::create(builder, loc, product,
+                                       LLVM::SIToFPOp::create(builder, loc, float64, extent));
+      }
+      sum = LLVM::FAddOp::create(builder, loc, sum, product);
+    }
+    Value isAbove =
+        LLVM::FCmpOp::create(builder, loc, LLVM::FCmpPredicate::ogt, sum, number(double(bound.most)));
+    return LLVM::OrOp::create(builder, loc, broken, isAbove);
+  }
 
 private:
   const std::vector<std::string> &sizeNames;
@@ -147,7 +173,7 @@ public:
   EntryLowering(LLVM::LLVMFuncOp function, Block *body, func::FuncOp entry, const PlannedModule &planned)
       : function(function), entry(entry), code(body, entry.getLoc(), planned.sizes) {}
 
-  void run(const EntryCalls &entryCalls) {
+  void run(const PlannedEntry &planned) {
     invocation = function.getArgument(0);
     context = invocationField(InvocationField::Context);
     tensors = invocationField(InvocationField::Tensors);
@@ -157,10 +183,11 @@ public:
                                     {entry.getLoc()});
     LLVM::ReturnOp::create(code.builder, entry.getLoc(), exit->getArgument(0));
     code.builder.setInsertionPointToEnd(&function.getBody().front());
-    BufferStack stack(code, entryCalls.calls);
-    ArrayRef<CallBuffers> calls = entryCalls.calls;
+    BufferStack stack(code, planned.code.calls);
+    checkBounds(planned.bounds);
+    ArrayRef<CallBuffers> calls = planned.code.calls;
     size_t done = 0;
-    for (const CallLoop &loop : entryCalls.loops) {
+    for (const CallLoop &loop : planned.code.loops) {
       lowerCalls(calls.slice(done, loop.begin - done), stack);
       lowerLoop(loop, calls.slice(loop.begin, loop.end - loop.begin), stack);
       done = loop.end;
@@ -212,6 +239,22 @@ private:
     if (!known)
       known = load();
     return known;
+  }
+
+  /// Leaves the entry with `result` where `failed` holds.
+  void leaveWhere(Value failed, Value result) {
+    Block *before = code.builder.getInsertionBlock();
+    Block *next = code.builder.createBlock(exit);
+    code.builder.setInsertionPointToEnd(before);
+    LLVM::CondBrOp::create(code.builder, code.loc, failed, exit, ValueRange(result), next, ValueRange());
+    code.builder.setInsertionPointToEnd(next);
+  }
+
+  void checkBounds(ArrayRef<SizeBound> bounds) {
+    Value broken = code.constant(code.builder.getI1Type(), 0);
+    for (const SizeBound &bound : bounds)
+      broken = LLVM::OrOp::create(code.builder, code.loc, broken, code.isBroken(bound));
+    leaveWhere(broken, code.constant(code.types.int32, ATTNRT_SIZES_OUT_OF_RANGE));
   }
 
   void lowerCalls(ArrayRef<CallBuffers> calls, BufferStack &stack) {
@@ -269,11 +312,7 @@ private:
     Value result = LLVM::CallOp::create(code.builder, code.loc, type, arguments).getResult();
     Value failed = LLVM::ICmpOp::create(code.builder, code.loc, LLVM::ICmpPredicate::ne, result,
                                         code.constant(types.int32, 0));
-    Block *before = code.builder.getInsertionBlock();
-    Block *next = code.builder.createBlock(exit);
-    code.builder.setInsertionPointToEnd(before);
-    LLVM::CondBrOp::create(code.builder, code.loc, failed, exit, ValueRange(result), next, ValueRange());
-    code.builder.setInsertionPointToEnd(next);
+    leaveWhere(failed, result);
   }
 };
 
@@ -313,24 +352,27 @@ LogicalResult checkSizes(const CallBuffers &call, const PlannedModule &planned) 
   return success();
 }
 
-LogicalResult lowerEntry(OpBuilder &builder, PlannedEntry entry, const PlannedModule &planned,
-                         const PlannedSymbols &symbols, StringRef bundle) {
-  FailureOr<EntryCalls> calls = followViews(entry.function, symbols);
-  if (failed(calls) || failed(checkSizes(entry.function, entry.arena, planned)))
+LogicalResult lowerEntry(OpBuilder &builder, const PlannedEntry &entry, const PlannedModule &planned,
+                         StringRef bundle) {
+  func::FuncOp source = entry.function;
+  if (failed(checkSizes(source, entry.arena, planned)))
     return failure();
-  for (const CallBuffers &call : calls->calls)
+  for (const CallBuffers &call : entry.code.calls)
     if (failed(checkSizes(call, planned)))
       return failure();
-  for (const CallLoop &loop : calls->loops)
-    if (failed(checkSizes(entry.function, loop.positions, planned)))
+  for (const CallLoop &loop : entry.code.loops)
+    if (failed(checkSizes(source, loop.positions, planned)))
+      return failure();
+  for (const SizeBound &bound : entry.bounds)
+    if (failed(checkSizes(source, bound.formula, planned)))
       return failure();
   InterfaceTypes types(builder.getContext());
   std::string name = (bundle + "_" + entry.name).str();
-  Location loc = entry.function.getLoc();
+  Location loc = source.getLoc();
   auto function =
       LLVM::LLVMFuncOp::create(builder, loc, name, LLVM::LLVMFunctionType::get(types.int32, {types.pointer}));
   Block *body = function.addEntryBlock(builder);
-  EntryLowering(function, body, entry.function, planned).run(*calls);
+  EntryLowering(function, body, source, planned).run(entry);
   builder.setInsertionPointAfter(function);
   lowerFormula(builder, loc, name + "_arena_bytes", entry.arena, planned);
   return success();
@@ -345,9 +387,8 @@ OwningOpRef<ModuleOp> lowerEntries(ModuleOp module, StringRef bundle) {
   module.getContext()->loadDialect<LLVM::LLVMDialect>();
   OwningOpRef<ModuleOp> lowered = ModuleOp::create(module.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(lowered->getBody());
-  PlannedSymbols symbols(module);
   for (const PlannedEntry &entry : planned->entries)
-    if (failed(lowerEntry(builder, entry, *planned, symbols, bundle)))
+    if (failed(lowerEntry(builder, entry, *planned, bundle)))
       return nullptr;
   lowerFormula(builder, module.getLoc(), (bundle + "_state_bytes").str(), planned->state, *planned);
   return lowered;

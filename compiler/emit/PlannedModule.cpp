@@ -18,11 +18,19 @@ FailureOr<PlannedModule> readPlannedModule(ModuleOp module) {
     planned.sizes.push_back(name.str());
   planned.state = state;
   planned.weightBytes = weights.getInt();
+  PlannedSymbols symbols(module);
   for (func::FuncOp function : module.getOps<func::FuncOp>()) {
     auto arena = function->getAttrOfType<attn::SizeAttr>("attn.arena");
     if (!arena)
       return function.emitError("is not planned: attn-plan-memory has not run");
-    planned.entries.push_back({function.getName().str(), function, arena});
+    FailureOr<EntryCalls> code = followViews(function, symbols);
+    if (failed(code))
+      return failure();
+    FailureOr<std::vector<SizeBound>> bounds = findBounds(code->calls, symbols);
+    if (failed(bounds))
+      return failure();
+    planned.entries.push_back(
+        {function.getName().str(), function, arena, std::move(*code), std::move(*bounds)});
   }
   for (attn::KernelOp kernel : module.getOps<attn::KernelOp>())
     planned.kernels.push_back(kernel.getSymName().str());

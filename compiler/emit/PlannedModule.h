@@ -1,12 +1,12 @@
 //===- PlannedModule.h - what memory planning recorded ---------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the attributes that attn-plan-memory leaves on a module and its entries.
+// Reads the attributes that attn-plan-memory leaves on a module and its entries, and what follows from them.
 
 #ifndef ATTNC_COMPILER_EMIT_PLANNEDMODULE_H
 #define ATTNC_COMPILER_EMIT_PLANNEDMODULE_H
 
-#include "dialect/IR/Attn.h"
+#include "compiler/emit/SizeBounds.h"
 
 namespace attnc {
 
@@ -14,6 +14,8 @@ struct PlannedEntry {
   std::string name;
   mlir::func::FuncOp function;
   attn::SizeAttr arena; // bytes
+  EntryCalls code;
+  std::vector<SizeBound> bounds;
 };
 
 struct PlannedModule {
@@ -24,7 +26,7 @@ struct PlannedModule {
   int64_t weightBytes = 0;
 };
 
-/// Fails with a located error where `module` is not planned.
+/// Fails with a located error where `module` is not planned, or constants are past their bounds.
 mlir::FailureOr<PlannedModule> readPlannedModule(mlir::ModuleOp module);
 
 } // namespace attnc

@@ -38,7 +38,8 @@ WeightRecipe readRecipe(attn::WeightOp weight, const std::set<std::string> &scal
   else if (!recipe.tensors.empty())
     recipe.rows = {recipe.out()};
   recipe.transposed = weight.getTransposed();
-  recipe.scaling = llvm::any_of(recipe.tensors, [&](const auto &tensor) { return scales.count(tensor) != 0; });
+  recipe.scaling =
+      llvm::any_of(recipe.tensors, [&](const auto &tensor) { return scales.count(tensor) != 0; });
   recipe.bytes = storedBytes(recipe);
   return recipe;
 }
@@ -78,7 +79,9 @@ llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(ModuleOp planned,
     offset += recipe.bytes;
   }
   mlir::FailureOr<PlannedModule> module = readPlannedModule(planned);
-  if (failed(module) || module->weightBytes != offset)
+  if (failed(module))
+    return llvm::createStringError("the entries cannot be lowered");
+  if (module->weightBytes != offset)
     return llvm::createStringError("the weights end at byte " + std::to_string(offset) +
                                    ", which is not what was planned");
   return recipes;

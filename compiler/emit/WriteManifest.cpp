@@ -35,17 +35,20 @@ Json makeTensor(mlir::DictionaryAttr attributes, mlir::Type valueType) {
   return tensor;
 }
 
-Json makeEntry(PlannedEntry entry) {
-  Json arguments = Json::array(), results = Json::array();
+Json makeEntry(const PlannedEntry &entry) {
+  Json arguments = Json::array(), results = Json::array(), bounds = Json::array();
   mlir::func::FuncOp function = entry.function;
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     arguments.push_back(makeTensor(function.getArgAttrDict(i), function.getArgumentTypes()[i]));
   for (unsigned i = 0; i < function.getNumResults(); ++i)
     results.push_back(makeTensor(function.getResultAttrDict(i), function.getResultTypes()[i]));
+  for (const SizeBound &bound : entry.bounds)
+    bounds.push_back({{"formula", bound.formula.str()}, {"most", bound.most}});
   return {{"name", entry.name},
           {"arguments", std::move(arguments)},
           {"results", std::move(results)},
-          {"arena", entry.arena.str()}};
+          {"arena", entry.arena.str()},
+          {"bounds", std::move(bounds)}};
 }
 
 Json idOrNull(const LocatedId &id) { return *id ? Json(**id) : Json(nullptr); }
@@ -205,7 +208,7 @@ Json makeManifest(const Spec &spec, mlir::ModuleOp module, llvm::StringRef bundl
                   llvm::ArrayRef<CpuVariant> variants, const std::vector<WeightRecipe> &weights,
                   const TokenizerFiles &tokenizers) {
   mlir::FailureOr<PlannedModule> planned = readPlannedModule(module);
-  assert(succeeded(planned) && "lowerEntries has read it before");
+  assert(succeeded(planned) && "readWeightRecipes has read it before");
   Json manifest = {{"format", 1},
                    {"name", bundle.str()},
                    {"kind", kindOf(spec)},

@@ -16,6 +16,12 @@ namespace attnc {
 /// A block of queries of a wider head does not fit on the stack; such attention is computed plainly.
 constexpr int64_t WidestHead = 1024;
 
+/// Keys of a block, and blocks for whose running maxima there is room on the stack: 128 blocks of 32 queries
+/// are 16 KiB, the most that Halide puts there at once. Further keys are not attended to; callers refuse
+/// them.
+constexpr int KeysPerBlock = 128, MaxKeyBlocks = 128;
+constexpr int64_t MostKeys = int64_t(KeysPerBlock) * MaxKeyBlocks;
+
 /// softmax(score(query, key)) x value, the only result of its region.
 struct AttentionMatch {
   mlir::Operation *products = nullptr; // query x key^T, or additive scores

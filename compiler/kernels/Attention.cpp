@@ -6,6 +6,7 @@
 
 #include "compiler/kernels/Attention.h"
 
+#include "compiler/kernels/Archetype.h"
 #include "compiler/kernels/Math.h"
 
 using namespace Halide;

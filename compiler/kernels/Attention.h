@@ -12,11 +12,6 @@
 
 namespace attnc {
 
-/// Key blocks for which the running maxima have room: 128 blocks of 32 queries are 16 KiB, the most that
-/// Halide puts on the stack at once. Keys past 128 blocks of 128 (16,384) are not attended to; callers refuse
-/// such lengths.
-constexpr int MaxKeyBlocks = 128;
-
 /// One term of a score: what is summed over the columns of a query and a key.
 using ScoreTerm =
     std::function<Halide::Expr(Halide::Expr query, Halide::Expr key, Halide::Expr column, Halide::Expr head)>;

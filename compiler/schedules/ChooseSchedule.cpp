@@ -5,6 +5,7 @@
 
 #include "compiler/schedules/ChooseSchedule.h"
 
+#include "compiler/kernels/Archetype.h"
 #include "compiler/kernels/Math.h"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ constexpr int StackFloats = 4096;
 // their state up to a width of 112; wider heads take fewer queries.
 AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool oneQuery) {
   int lanes = std::min(lanesDividing(width, cpu.lanes), lanesDividing(valueWidth, cpu.lanes));
-  AttentionSchedule schedule{{1, 128, 16, lanes}, width, valueWidth, 1, 1, valueWidth};
+  AttentionSchedule schedule{{1, KeysPerBlock, 16, lanes}, width, valueWidth, 1, 1, valueWidth};
   if (oneQuery)
     return schedule;
   int queries = cpu.lanes * 2;
@@ -61,7 +62,7 @@ AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidt
     queries /= 2;
   int sums = cpu.kind == CpuClass::Avx512 ? 16 : 8;
   schedule.queryLanes = std::min(cpu.lanes, queries);
-  schedule.tiles = {queries, 128, sums / (queries / schedule.queryLanes), lanes};
+  schedule.tiles = {queries, KeysPerBlock, sums / (queries / schedule.queryLanes), lanes};
   schedule.contextColumns = lanesDividing(valueWidth / lanes, 2) * lanes;
   schedule.contextRows = lanesDividing(queries, sums / (schedule.contextColumns / lanes));
   return schedule;

@@ -81,4 +81,13 @@ std::optional<int64_t> Formula::evaluate(std::span<const int64_t> sizes) const {
   return sum;
 }
 
+std::vector<size_t> Formula::sizes() const {
+  std::vector<size_t> found;
+  for (const Term &term : terms)
+    for (const size_t factor : term.factors)
+      if (std::find(found.begin(), found.end(), factor) == found.end())
+        found.push_back(factor);
+  return found;
+}
+
 } // namespace attnrt

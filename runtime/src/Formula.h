@@ -27,6 +27,9 @@ public:
   /// The value, or nothing where it does not fit.
   std::optional<int64_t> evaluate(std::span<const int64_t> sizes) const;
 
+  /// The sizes that count, by index, in the order in which they first stand there.
+  std::vector<size_t> sizes() const;
+
 private:
   struct Term {
     int64_t coefficient = 1;

@@ -50,8 +50,15 @@ TensorInfo readTensor(const JsonReader &json, const Manifest &manifest) {
   return tensor;
 }
 
+SizeBound readBound(const JsonReader &json, const Manifest &manifest) {
+  const std::string text = json.at("formula").string();
+  return {text, Formula(text, manifest.sizes), json.at("most").integer(1, INT64_MAX)};
+}
+
 EntryInfo readEntry(const JsonReader &json, const Manifest &manifest) {
-  EntryInfo entry{readName(json.at("name")), {}, {}, Formula(json.at("arena").string(), manifest.sizes)};
+  EntryInfo entry{readName(json.at("name")), {}, {}, Formula(json.at("arena").string(), manifest.sizes), {}};
+  for (const JsonReader &bound : json.at("bounds").elements())
+    entry.bounds.push_back(readBound(bound, manifest));
   for (const JsonReader &tensor : json.at("arguments").elements())
     entry.arguments.push_back(readTensor(tensor, manifest));
   for (const JsonReader &tensor : json.at("results").elements())

@@ -27,10 +27,18 @@ struct TensorInfo {
   std::vector<std::string> shape; // a size's name, or a number
 };
 
+/// What a formula over the sizes may be at most.
+struct SizeBound {
+  std::string text;
+  Formula formula;
+  int64_t most = 0;
+};
+
 struct EntryInfo {
   std::string name;
   std::vector<TensorInfo> arguments, results;
   Formula arena;
+  std::vector<SizeBound> bounds;
 };
 
 enum class TokenizerKind { Ids, SentencePiece, TokenizerJson, Vocabulary, Characters };

@@ -111,8 +111,22 @@ void Model::loadTokenizers(const std::string &folder) {
   shortlistView = {decoder.decoding.shortlist.size(), decoder.decoding.shortlist.data()};
 }
 
+void Model::checkBounds(const EntryInfo &entry, const std::vector<int64_t> &sizes) const {
+  for (const SizeBound &bound : entry.bounds) {
+    const std::optional<int64_t> value = bound.formula.evaluate(sizes);
+    if (value && *value <= bound.most)
+      continue;
+    std::string given;
+    for (const size_t size : bound.formula.sizes())
+      given += (given.empty() ? "" : ", ") + info.sizes[size] + " = " + std::to_string(sizes[size]);
+    fail(ATTNRT_OUT_OF_RANGE, "entry '", entry.name, "' works with at most ", bound.most, " for ", bound.text,
+         ", but is given ", given);
+  }
+}
+
 int64_t Model::arenaBytes(int entry, const std::vector<int64_t> &sizes) const {
   const EntryInfo &described = info.entries[entry];
+  checkBounds(described, sizes);
   const std::optional<int64_t> bytes = described.arena.evaluate(sizes);
   check(bytes.has_value(), ATTNRT_OUT_OF_RANGE, "the arena of entry '", described.name,
         "' would pass 64 bits");

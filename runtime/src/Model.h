@@ -40,7 +40,8 @@ public:
   void *const *kernels() const { return descriptor->variants[chosen].kernels; }
   const attnrt_entry &entry(int index) const { return descriptor->entries[index]; }
 
-  /// The bytes for `sizes` (in the manifest's order), which code and manifest must agree on.
+  /// The bytes for `sizes` (in the manifest's order), which code and manifest must agree on. A failure where
+  /// the entry cannot work with such sizes.
   int64_t arenaBytes(int entry, const std::vector<int64_t> &sizes) const;
   int64_t stateBytes(const std::vector<int64_t> &sizes) const;
 
@@ -58,6 +59,7 @@ public:
 
 private:
   void checkDescriptor() const;
+  void checkBounds(const EntryInfo &entry, const std::vector<int64_t> &sizes) const;
   void chooseVariant(const char *wanted);
   void loadTokenizers(const std::string &folder);
 

@@ -6,6 +6,7 @@
 #include "Toy.h"
 
 #include "compiler/emit/LowerEntries.h"
+#include "compiler/emit/PlannedModule.h"
 
 #include <cmath>
 #include <dlfcn.h>
@@ -146,6 +147,17 @@ TEST_F(LoweredEntry, ReturnsErrorsWithoutAContext) {
   EXPECT_EQ(run(0, x.data()), -27);
 }
 
+/// Neither the arena nor a tensor exists: an entry that went on would crash.
+TEST_F(LoweredEntry, DoesNothingForSizesOutOfItsBounds) {
+  for (auto [batch, source] :
+       {std::pair<int64_t, int64_t>{1 << 20, 1 << 20}, {INT64_MAX, INT64_MAX}, {-1, 5}, {3, -5}}) {
+    const int64_t broken[] = {batch, 7, source};
+    attnrt_invocation call{};
+    call.sizes = broken;
+    EXPECT_EQ(toy->entries[0].run(&call), ATTNRT_SIZES_OUT_OF_RANGE) << batch << " x " << source;
+  }
+}
+
 TEST_F(LoweredEntry, FormulasAreEvaluated) {
   EXPECT_EQ(toy->entries[0].arena_bytes(sizes), 448 * 15);
   EXPECT_EQ(toy->entries[1].arena_bytes(sizes), 128 * 15);
@@ -174,6 +186,16 @@ std::string errorAfter(const std::string &from, const std::string &to) {
   ParsedModule parsed(text.replace(found, from.size(), to));
   EXPECT_FALSE(attnc::lowerEntries(*parsed.module, "toy"));
   return parsed.errors;
+}
+
+TEST(SizeBounds, KeepTheLargestOfFormulasThatFollowFromEachOther) {
+  ParsedModule parsed(toyText());
+  mlir::FailureOr<attnc::PlannedModule> planned = attnc::readPlannedModule(*parsed.module);
+  ASSERT_TRUE(succeeded(planned)) << parsed.errors;
+  // The widest buffer is the argument, 64 floats a position.
+  ASSERT_EQ(planned->entries[0].bounds.size(), 1u);
+  EXPECT_EQ(planned->entries[0].bounds[0].formula.str(), "64 * batch * source");
+  EXPECT_EQ(planned->entries[0].bounds[0].most, INT32_MAX);
 }
 
 TEST(LowerEntries, RejectsAModuleThatIsNotPlanned) {

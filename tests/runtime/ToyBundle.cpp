@@ -183,7 +183,11 @@ Json tensorInfo(const char *name, const char *type, const Json &shape) {
 }
 
 Json entryInfo(const char *name, const Json &arguments, const Json &results, const char *arena) {
-  return {{"name", name}, {"arguments", arguments}, {"results", results}, {"arena", arena}};
+  return {{"name", name},
+          {"arguments", arguments},
+          {"results", results},
+          {"arena", arena},
+          {"bounds", Json::array()}};
 }
 
 Json entryList() {

@@ -4,6 +4,7 @@
 // A task is one block of queries of one head and batch row (many queries) or a row with all its heads (a
 // step).
 
+#include "compiler/kernels/Archetype.h"
 #include "compiler/schedules/cpu/Schedules.h"
 
 using namespace Halide;

@@ -26,6 +26,9 @@ struct attnrt_kernel_context {
   void (*report_error)(attnrt_kernel_context *context, const char *message);
 };
 
+/* What an entry returns that has done nothing because the sizes are not within the manifest's bounds. */
+#define ATTNRT_SIZES_OUT_OF_RANGE (-1000)
+
 /* One call of an entry. The entry allocates nothing and is reentrant. */
 typedef struct attnrt_invocation {
   attnrt_kernel_context *context; /* may be null */
@@ -39,7 +42,7 @@ typedef struct attnrt_invocation {
 
 typedef struct attnrt_entry {
   const char *name;
-  int32_t (*run)(const attnrt_invocation *invocation); /* 0, or a Halide error code */
+  int32_t (*run)(const attnrt_invocation *invocation); /* 0, ATTNRT_SIZES_OUT_OF_RANGE, or a Halide code */
   int64_t (*arena_bytes)(const int64_t *sizes);
 } attnrt_entry;
 

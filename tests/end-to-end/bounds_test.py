@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Sizes past what the kernels can work with are refused: by the compiler where they are known, else by the runtime."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from bundles import ROOT, SPECS, attnc, compile_bundle, scratch
+
+HERE = SPECS.parent
+
+
+class Bounds(unittest.TestCase):
+    def test_calls_entries_and_sessions_keep_to_the_bounds(self):
+        graph, model = (compile_bundle(SPECS / f"{name}.yaml") for name in ("long-attention", "long-sources"))
+        program = scratch("program")
+        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-Wall", "-Wextra", "-Werror", HERE / "bounds.c", "-o", program,
+                        f"-I{ROOT / 'runtime/include'}", f"-I{graph}", graph / "liblong_attention.a", os.environ["ATTNRT"],
+                        "-lsentencepiece", "-lstdc++", "-lm", "-lpthread", "-ldl"], check=True)
+        done = subprocess.run([program, graph, model], capture_output=True, text=True)
+        self.assertEqual((0, ""), (done.returncode, done.stdout + done.stderr))
+
+    def test_the_manifest_has_the_bounds_of_every_entry(self):
+        bundle = compile_bundle(SPECS / "long-attention.yaml", "--target", "x86-64")
+        entry, = json.loads((bundle / "manifest.json").read_text())["entries"]
+        bounds = {bound["formula"]: bound["most"] for bound in entry["bounds"]}
+        self.assertEqual({"4 * batch * query": 2**31 - 1, "4 * batch * key": 2**31 - 1, "key": 16384}, bounds)
+
+    def refuse(self, change, place, message):
+        text = (SPECS / "long-attention.yaml").read_text()
+        spec = scratch("spec.yaml")
+        spec.write_text(change(text))
+        done = attnc("compile", spec, "-o", scratch("bundle"), check=False)
+        self.assertEqual(1, done.returncode)
+        self.assertIn(f"{spec}:{place}: error: {message}", done.stderr)
+
+    def test_constants_past_a_bound_are_located_errors(self):
+        self.refuse(lambda text: text.replace("batch, key,", "batch, key: 16385,"), "14:16",
+                    "there are 16385 keys of attention, the most is 16384")
+        self.refuse(lambda text: text.replace("batch, query,", "batch: 1000000, query: 1000,"), "14:16",
+                    "there are 4000000000 elements of a buffer, the most is 2147483647")
+
+
+if __name__ == "__main__":
+    unittest.main()
