@@ -3,6 +3,7 @@
 
 #include "compiler/emit/ManifestFile.h"
 
+#include "compiler/emit/WriteManifest.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace attnc {
@@ -18,6 +19,9 @@ llvm::Expected<nlohmann::ordered_json> readManifestFile(const std::string &folde
   if (!manifest.is_object() || !manifest.contains("weights") || !manifest["weights"].is_object() ||
       !manifest["weights"].contains("tensors") || !manifest["weights"]["tensors"].is_array())
     return llvm::createStringError(path + ": is no manifest of a bundle");
+  if (manifestText(manifest) != text)
+    return llvm::createStringError(
+        path + ": does not end with the hash of its text: it is damaged or was changed by hand");
   return manifest;
 }
 

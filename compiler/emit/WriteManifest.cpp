@@ -246,7 +246,11 @@ std::string manifestHash(const Json &manifest) {
 }
 
 std::string manifestText(const Json &manifest) {
-  return manifest.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  Json open = manifest;
+  open.erase("hash");
+  std::string text = open.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+  text.resize(text.size() - 2); // the end of the line and the brace: the hash comes before them
+  return text + ",\n \"hash\": \"" + hash128(text) + "\"\n}\n";
 }
 
 } // namespace attnc

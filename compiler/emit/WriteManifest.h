@@ -41,7 +41,7 @@ void setWeightHashes(nlohmann::ordered_json &manifest, const WeightHashes &hashe
 /// The hash that the descriptor has: of all that other weights leave as it is.
 std::string manifestHash(const nlohmann::ordered_json &manifest);
 
-/// As it stands in the bundle.
+/// As it stands in the bundle: the last field is the hash of all text before it.
 std::string manifestText(const nlohmann::ordered_json &manifest);
 
 } // namespace attnc

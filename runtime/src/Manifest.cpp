@@ -296,6 +296,15 @@ std::vector<VariantInfo> readVariants(const JsonReader &json) {
   return variants;
 }
 
+/// The last field is the hash of all text before it, so no bit of the file can change unnoticed.
+void checkSeal(std::string_view text) {
+  constexpr std::string_view before = ",\n \"hash\": \"", after = "\"\n}\n";
+  constexpr size_t size = before.size() + 32 + after.size();
+  const std::string hash = hash128(text.substr(0, text.size() - std::min(size, text.size())));
+  check(text.ends_with(std::string(before) + hash + std::string(after)), ATTNRT_BAD_BUNDLE,
+        "manifest.json: does not end with the hash of its text: it is damaged or was changed by hand");
+}
+
 } // namespace
 
 int Manifest::findEntry(std::string_view wanted) const {
@@ -335,6 +344,7 @@ TokenizerInfo readTokenizerInfo(const JsonReader &json) {
 }
 
 Manifest readManifest(std::string_view text) {
+  checkSeal(text);
   const nlohmann::json parsed = parseJson(text, "manifest.json");
   const JsonReader json(parsed, "manifest.json");
   const int64_t format = json.at("format").integer(0, largest);
@@ -362,6 +372,10 @@ Manifest readManifest(std::string_view text) {
   } else if (kind != "graph") {
     json.reject("kind '", kind, "' is none of encoder_decoder, encoder and graph");
   }
+  const std::string &recorded = manifest.golden.variant;
+  const auto isRecorded = [&](const VariantInfo &variant) { return variant.name == recorded; };
+  if (!recorded.empty() && std::none_of(manifest.variants.begin(), manifest.variants.end(), isRecorded))
+    json.at("golden").reject("variant '", recorded, "' is none of the bundle's");
   return manifest;
 }
 
@@ -373,6 +387,7 @@ std::string manifestHash(std::string_view text) {
   };
   if (json.is_object()) {
     json.erase("golden");
+    json.erase("hash");
     if (json.contains("weights")) {
       strip(json["weights"]);
       if (json["weights"].is_object() && json["weights"].contains("tensors"))

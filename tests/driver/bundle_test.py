@@ -305,10 +305,10 @@ class Pack(BundleTest):
         self.assertEqual(attnc("pack", self.bundle, self.other, preexec_fn=limit_files(1000)).returncode, 1)
         self.assertEqual(read_folder(self.bundle), before)
 
-    def test_a_recipe_that_contradicts_itself_is_an_error(self):
+    def test_a_manifest_that_was_changed_is_an_error(self):
         manifest = self.bundle / "manifest.json"
         manifest.write_text(manifest.read_text().replace('"offset": 0', '"offset": 64', 1))
-        self.refuse(self.other, "contradicts itself")
+        self.refuse(self.other, "does not end with the hash of its text")
 
 
 def unpack_model(bundle, path):

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 using namespace attnc;
 
@@ -165,6 +166,17 @@ TEST(WeightSource, ReadsHalfAndBrainFloats) {
   TensorReader read = llvm::cantFail(readTensorsFromFile(path));
   EXPECT_EQ(llvm::cantFail(read("h", {4})), (std::vector<float>{1, -2, 0x1p-24f, INFINITY}));
   EXPECT_EQ(llvm::cantFail(read("b", {2})), (std::vector<float>{1, -2}));
+}
+
+TEST(WeightRecipes, ARecordThatContradictsItselfIsAnError) {
+  nlohmann::json record = {{"name", "w"},  {"shape", {32}},       {"offset", 0},
+                           {"bytes", 128},  {"panels", 0},         {"tensors", {"a"}},
+                           {"rows", {32}}, {"transposed", false}, {"scaling", false}};
+  EXPECT_TRUE(bool(readWeightRecipes(nlohmann::json::array({record}))));
+  record["offset"] = 64;
+  llvm::Expected<std::vector<WeightRecipe>> recipes = readWeightRecipes(nlohmann::json::array({record}));
+  ASSERT_FALSE(bool(recipes));
+  EXPECT_EQ(llvm::toString(recipes.takeError()), "the manifest's record of weight 'w' contradicts itself");
 }
 
 } // namespace

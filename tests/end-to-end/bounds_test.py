@@ -2,11 +2,10 @@
 """Sizes past what the kernels can work with are refused: by the compiler where they are known, else by the runtime."""
 
 import json
-import os
 import subprocess
 import unittest
 
-from bundles import ROOT, SPECS, attnc, compile_bundle, scratch
+from bundles import SPECS, attnc, build_program, compile_bundle, scratch
 
 HERE = SPECS.parent
 
@@ -14,10 +13,7 @@ HERE = SPECS.parent
 class Bounds(unittest.TestCase):
     def test_calls_entries_and_sessions_keep_to_the_bounds(self):
         graph, model = (compile_bundle(SPECS / f"{name}.yaml") for name in ("long-attention", "long-sources"))
-        program = scratch("program")
-        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-Wall", "-Wextra", "-Werror", HERE / "bounds.c", "-o", program,
-                        f"-I{ROOT / 'runtime/include'}", f"-I{graph}", graph / "liblong_attention.a", os.environ["ATTNRT"],
-                        "-lsentencepiece", "-lstdc++", "-lm", "-lpthread", "-ldl"], check=True)
+        program = build_program(HERE / "bounds.c", f"-I{graph}", graph / "liblong_attention.a")
         done = subprocess.run([program, graph, model], capture_output=True, text=True)
         self.assertEqual((0, ""), (done.returncode, done.stdout + done.stderr))
 

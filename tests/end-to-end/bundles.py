@@ -1,5 +1,7 @@
 """Compiles bundles and runs attnc for the end-to-end tests. Standard library only."""
 
+import ctypes
+import ctypes.util
 import json
 import os
 import pathlib
@@ -45,6 +47,27 @@ def compile_bundle(spec, *options):
     bundle = scratch(spec.stem)
     attnc("compile", spec, "-o", bundle, *options)
     return bundle
+
+
+def build_program(source, *parts):
+    """Builds a C program with the runtime in it; returns its path."""
+    program = scratch(source.stem)
+    subprocess.run([*CC, "-std=c11", "-Wall", "-Wextra", "-Werror", source, "-o", program, f"-I{ROOT / 'runtime/include'}", *parts,
+                    os.environ["ATTNRT"], "-lsentencepiece", "-lutf8proc", "-lstdc++", "-lm", "-lpthread", "-ldl"], check=True)
+    return program
+
+
+class Hash128(ctypes.Structure):
+    _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
+
+
+def seal(manifest):
+    """The text of a manifest that was changed, with the hash that it ends with."""
+    hashing = ctypes.CDLL(ctypes.util.find_library("xxhash"))
+    hashing.XXH3_128bits.restype = Hash128
+    text = json.dumps({key: value for key, value in manifest.items() if key != "hash"}, indent=1)[:-2]
+    hashed = hashing.XXH3_128bits(text.encode(), ctypes.c_size_t(len(text.encode())))
+    return f'{text},\n "hash": "{hashed.high:016x}{hashed.low:016x}"\n}}\n'
 
 
 def reference(model):

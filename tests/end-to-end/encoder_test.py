@@ -100,7 +100,7 @@ class EncoderTest(unittest.TestCase):
         manifest = json.loads((self.bundle / "manifest.json").read_text())
         original = (self.bundle / "manifest.json").read_text()
         manifest["golden"]["cases"][1]["hidden"][2] += 0.5
-        (self.bundle / "manifest.json").write_text(json.dumps(manifest))
+        (self.bundle / "manifest.json").write_text(seal(manifest))
         try:
             done = attnc("inspect", self.bundle, "--self-check", check=False)
         finally:

@@ -2,13 +2,12 @@
 """The example's bundle against its own reference and its unseen pairs."""
 
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import unittest
 
-from bundles import CC, ROOT, attnc, compile_bundle, run_ids, scratch
+from bundles import ROOT, attnc, build_program, compile_bundle, run_ids, scratch
 
 EXAMPLE = ROOT / "examples/korean-english"
 SOURCES = pathlib.Path(__file__).resolve().parent
@@ -38,6 +37,12 @@ class KoreanEnglish(unittest.TestCase):
         for wanted, (_, score) in zip(reference, got):
             self.assertAlmostEqual(wanted["score"], score, delta=1e-4)
 
+    def test_any_flipped_bit_of_the_manifest_is_refused(self):
+        damaged = shutil.copytree(self.bundle, scratch("damaged"))
+        program = build_program(SOURCES / "flip_manifest.c")
+        done = subprocess.run([program, damaged], capture_output=True, text=True)
+        self.assertEqual((0, ""), (done.returncode, done.stdout + done.stderr))
+
     def test_a_damaged_tokenizer_is_refused(self):
         damaged = shutil.copytree(self.bundle, scratch("damaged"))
         tokenizer = damaged / "tokenizer.model"
@@ -49,23 +54,15 @@ class KoreanEnglish(unittest.TestCase):
         self.assertIn("does not match its hash", done.stderr)
 
     def test_the_c_program_embeds_the_bundle(self):
-        program = self.build_program(EXAMPLE / "embed.c", f"-I{self.bundle}", self.bundle / "libkorean_english.a")
+        program = build_program(EXAMPLE / "embed.c", f"-I{self.bundle}", self.bundle / "libkorean_english.a")
         done = subprocess.run([program, self.bundle], input="어제 카페 갔었어 거기 사람 많더라\n", capture_output=True, text=True)
         self.assertEqual("I went to the cafe yesterday there were many people\n", done.stdout, done.stderr)
 
     def test_many_sessions_on_one_model_find_what_one_finds(self):
-        program = self.build_program(SOURCES / "sessions.c")
+        program = build_program(SOURCES / "sessions.c")
         sentences = [line.split("\t")[0] for line in (EXAMPLE / "test.tsv").read_text().splitlines()[:5]]
         done = subprocess.run([program, self.bundle, *sentences], capture_output=True, text=True)
         self.assertEqual((0, "0\n", ""), (done.returncode, done.stdout, done.stderr))
-
-    def build_program(self, source, *parts):
-        """Builds a C program with the runtime in it; returns its path."""
-        program = scratch(source.stem)
-        subprocess.run([*CC, "-std=c11", "-Wall", "-Wextra", "-Werror", source, "-o", program,
-                        f"-I{ROOT / 'runtime/include'}", *parts, os.environ["ATTNRT"], "-lsentencepiece", "-lutf8proc", "-lstdc++",
-                        "-lm", "-lpthread", "-ldl"], check=True)
-        return program
 
 
 if __name__ == "__main__":

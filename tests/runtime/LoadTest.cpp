@@ -49,7 +49,7 @@ TEST_F(Load, OptionsOfAnotherSizeAreRefused) {
 TEST_F(Load, AGraphsEntryIsCalledWithTensorsOfTheCaller) {
   nlohmann::ordered_json json = toy::manifest();
   json["kind"] = "graph";
-  const std::string text = json.dump(1);
+  const std::string text = toy::sealed(json.dump(1));
   folder.write("manifest.json", text);
   char hash[33];
   attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));

@@ -179,7 +179,7 @@ protected:
   attnrt::api::Model modelWith(const nlohmann::json &decoding) {
     nlohmann::ordered_json changed = toy::manifest();
     changed["decoding"].update(decoding);
-    const std::string text = changed.dump();
+    const std::string text = toy::sealed(changed.dump(1));
     folder.write("manifest.json", text);
     char hash[33];
     attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));

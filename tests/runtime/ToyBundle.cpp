@@ -297,12 +297,18 @@ Json manifest() {
   };
 }
 
+std::string sealed(std::string text) {
+  if (text.ends_with("\n}"))
+    text.resize(text.size() - 2);
+  return text + ",\n \"hash\": \"" + hashText(text) + "\"\n}\n";
+}
+
 Folder::Folder() {
   static std::atomic<int> count{0};
   folder = std::filesystem::temp_directory_path() /
            ("attnrt-toy-" + std::to_string(getpid()) + "-" + std::to_string(count++));
   std::filesystem::create_directory(folder);
-  write("manifest.json", manifest().dump(1));
+  write("manifest.json", sealed(manifest().dump(1)));
   write("weights.safetensors", weightFile());
   write("source.json", R"(["_", "<s>", "</s>", "a", "b", "c", "한", "국", "é", "d", "?"])");
   write("target.txt", "_\n<s>\n</s>\nx\ny\nz\n?\n");

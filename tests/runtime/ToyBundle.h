@@ -61,6 +61,9 @@ private:
 /// The manifest that Folder writes.
 nlohmann::ordered_json manifest();
 
+/// A manifest's text with the hash that it ends with.
+std::string sealed(std::string text);
+
 /// A descriptor that differs in its hash alone.
 attnrt_descriptor withHash(const char *hash);
 

@@ -1,0 +1,49 @@
+/* flip_manifest.c - flips a bit in each byte of a bundle's manifest: the bundle must be refused, with a
+ * message. SPDX-License-Identifier: Apache-2.0
+ *
+ * usage: flip_manifest BUNDLE
+ */
+
+#include "attnrt/attnrt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int write_file(const char *path, const char *bytes, size_t size) {
+  FILE *file = fopen(path, "wb");
+  return file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0;
+}
+
+static int loads(const char *folder) {
+  attnrt_model *model = NULL;
+  int loaded = attnrt_model_load(folder, NULL, &model) == ATTNRT_OK;
+  attnrt_model_destroy(model);
+  return loaded;
+}
+
+int main(int count, char **arguments) {
+  char path[4096];
+  if (count != 2 || snprintf(path, sizeof path, "%s/manifest.json", arguments[1]) >= (int)sizeof path)
+    return 2;
+  FILE *file = fopen(path, "rb");
+  static char bytes[1 << 22];
+  size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+  if (size == 0 || size == sizeof bytes || fclose(file) != 0 || !loads(arguments[1]))
+    return 3;
+  int failures = 0;
+  for (size_t i = 0; i < size; ++i) {
+    char bit = (char)(1 << i % 8);
+    bytes[i] ^= bit;
+    if (!write_file(path, bytes, size))
+      return 4;
+    if (loads(arguments[1]) || strlen(attnrt_last_error()) == 0) {
+      printf("byte %zu with bit %zu flipped loads, or fails without a message\n", i, i % 8);
+      ++failures;
+    }
+    bytes[i] ^= bit;
+  }
+  if (!write_file(path, bytes, size) || !loads(arguments[1]))
+    return 5;
+  return failures != 0;
+}
