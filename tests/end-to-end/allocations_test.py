@@ -1,0 +1,19 @@
+#!/usr/bin/env python3
+"""The compiled entries of a model and of a graph allocate nothing."""
+
+import os
+import subprocess
+import unittest
+
+from bundles import ROOT, compile_bundle
+
+
+class Allocations(unittest.TestCase):
+    def test_no_entry_allocates(self):
+        bundles = [compile_bundle(spec) for spec in (ROOT / "examples/korean-english/model.yaml", ROOT / "examples/textbook/biases.yaml")]
+        done = subprocess.run([os.environ["COUNT_ALLOCATIONS"], *bundles], capture_output=True, text=True)
+        self.assertEqual((0, ""), (done.returncode, done.stdout + done.stderr))
+
+
+if __name__ == "__main__":
+    unittest.main()

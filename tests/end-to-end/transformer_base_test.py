@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""The Transformer's base model compiles for all CPUs, and its speed can be measured. How fast it is, is not tested here."""
+
+import json
+import unittest
+
+from bundles import SPECS, attnc, compile_bundle
+
+
+class TransformerBase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bundle = compile_bundle(SPECS / "transformer-base.yaml")
+
+    def test_the_spec_has_at_most_40_lines_and_the_bundle_three_variants(self):
+        self.assertLessEqual(len((SPECS / "transformer-base.yaml").read_text().splitlines()), 40)
+        manifest = json.loads((self.bundle / "manifest.json").read_text())
+        self.assertEqual(["x86-64", "avx2", "avx512"], [variant["name"] for variant in manifest["variants"]])
+
+    def test_bench_reports_greedy_and_beams_of_every_batch(self):
+        for batch in (1, 8, 64):
+            for beam in (1, 4):
+                report = json.loads(attnc("bench", self.bundle, "--batch", batch, "--beam", beam, "--source-length", 3,
+                                          "--target-length", 2, "--threads", 2, "--json"))
+                asked = {"batch": batch, "beam": beam, "source_length": 3, "target_length": 2, "threads": 2}
+                self.assertEqual(asked, {key: report[key] for key in asked})
+                self.assertGreater(report["tokens_per_second"], 0)
+                self.assertLessEqual(report["ms_minimum"], report["ms_median"])
+                # Two tokens of each sentence in every request: the two numbers are of one measurement.
+                self.assertAlmostEqual(report["tokens_per_second"] * report["ms_median"] / 1000, 2 * batch, places=6)
+
+
+if __name__ == "__main__":
+    unittest.main()
