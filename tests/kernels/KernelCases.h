@@ -27,6 +27,8 @@ std::vector<KernelCase> scoreCases();
 /// Work on the rows of heads.
 std::vector<KernelCase> headCases();
 std::vector<KernelCase> vocabularyCases();
+/// Vocabularies of two to four panels, the last one full or not: tiles wider than they are must be cut down.
+std::vector<KernelCase> narrowVocabularyCases();
 std::vector<KernelCase> rowCases();
 std::vector<KernelCase> cellCases();
 

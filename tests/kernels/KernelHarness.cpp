@@ -177,6 +177,7 @@ static std::vector<int64_t> shapeOf(mlir::RankedTensorType type, const Sizes &si
 struct TestKernel::Call {
   std::vector<DeviceArray> arrays;
   std::vector<size_t> results;   // places in `arrays`; the cache for an append, which works in place
+  size_t scratch = 0;            // how many: the last of `arrays`
   std::vector<void *> arguments; // user context, then buffers
 };
 
@@ -199,8 +200,10 @@ TestKernel::Call TestKernel::prepare(const std::vector<Array> &inputs, const Siz
     call.results.push_back(order.back());
   }
   if (auto scratch = impl->kernel.getScratch())
-    for (mlir::Attribute type : *scratch)
+    for (mlir::Attribute type : *scratch) {
       add(llvm::cast<mlir::TypeAttr>(type).getValue(), nullptr);
+      ++call.scratch;
+    }
   call.arguments.push_back(nullptr); // no user context
   for (size_t place : order)
     call.arguments.push_back(call.arrays[place].buffer());
@@ -213,12 +216,20 @@ static int callKernel(void *function, const std::vector<void *> &arguments) {
 }
 
 std::vector<Array> TestKernel::run(const std::vector<Array> &inputs, const Sizes &sizes) {
+  std::vector<Array> results = runWithScratch(inputs, sizes);
+  results.resize(impl->kernel.getBody().front().getTerminator()->getNumOperands());
+  return results;
+}
+
+std::vector<Array> TestKernel::runWithScratch(const std::vector<Array> &inputs, const Sizes &sizes) {
   Call call = prepare(inputs, sizes, 3);
   lastError.clear();
   EXPECT_EQ(callKernel(impl->function, call.arguments), 0) << lastError;
   std::vector<Array> results;
   for (size_t place : call.results)
     results.push_back(call.arrays[place].read());
+  for (size_t i = call.arrays.size() - call.scratch; i < call.arrays.size(); ++i)
+    results.push_back(call.arrays[i].read());
   for (size_t i = 0; i < call.arrays.size(); ++i)
     EXPECT_TRUE(call.arrays[i].isIntact()) << "written outside of array " << i;
   return results;

@@ -59,6 +59,9 @@ public:
   /// Compiles and loads; false after a recorded failure.
   bool load(const Variant &variant);
   std::vector<reference::Array> run(const std::vector<reference::Array> &inputs, const Sizes &sizes);
+  /// The results, then the scratch.
+  std::vector<reference::Array> runWithScratch(const std::vector<reference::Array> &inputs,
+                                               const Sizes &sizes);
   /// Seconds of the fastest of many runs on dense rows, for about a third of a second.
   double fastestRun(const std::vector<reference::Array> &inputs, const Sizes &sizes);
 
