@@ -24,15 +24,28 @@ static bool actsOnRows(Operation &op) {
              PickOp, TopKOp, SliceOp, WhereOp, ConcatOp>(op);
 }
 
+/// Adds what `op` needs of its block, then `op`.
+static void addInOrder(Operation *op, llvm::SetVector<Operation *> &ordered) {
+  if (ordered.contains(op))
+    return;
+  op->walk<WalkOrder::PreOrder>([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (Operation *before = operand.getDefiningOp(); before && before->getBlock() == op->getBlock())
+        addInOrder(before, ordered);
+  });
+  ordered.insert(op);
+}
+
 KernelBuilder::KernelBuilder(FusedOp fused) : fused(fused), values(fused.getInputs()) {
+  addInOrder(fused.getBody().front().getTerminator(), ordered);
   Block &body = fused.getBody().front();
   isRowByRow = llvm::all_of(body.without_terminator(), actsOnRows);
   bool hasScores = llvm::any_of(body, [](Operation &op) { return makesScores(&op); });
   isAttention = hasScores && !body.getOps<SoftmaxOp>().empty();
   countsPositions = !body.getOps<EmbedOp>().empty() || !body.getOps<RotaryOp>().empty();
   checkRows();
-  for (Operation &op : body)
-    for (OpOperand &operand : op.getOpOperands())
+  for (Operation *op : ordered)
+    for (OpOperand &operand : op->getOpOperands())
       if (auto argument = dyn_cast<BlockArgument>(operand.get())) {
         KernelInput input{argument.getArgNumber(), findRole(operand)};
         if (!llvm::is_contained(inputs, input))
@@ -136,9 +149,9 @@ KernelOp KernelBuilder::build(OpBuilder &builder) {
   for (const KernelInput &input : inputs)
     body->addArgument(typeOf(input), fused.getInputs()[input.number].getLoc());
   IRMapping mapping;
-  for (Operation &op : fused.getBody().front()) {
-    Operation *clone = builder.clone(op, mapping);
-    for (OpOperand &operand : op.getOpOperands())
+  for (Operation *op : ordered) {
+    Operation *clone = builder.clone(*op, mapping);
+    for (OpOperand &operand : op->getOpOperands())
       if (auto argument = dyn_cast<BlockArgument>(operand.get())) {
         auto input = llvm::find(inputs, KernelInput{argument.getArgNumber(), findRole(operand)});
         clone->setOperand(operand.getOperandNumber(), body->getArgument(input - inputs.begin()));

@@ -8,6 +8,8 @@
 
 #include "dialect/IR/Attn.h"
 
+#include "llvm/ADT/SetVector.h"
+
 namespace attn {
 
 /// What an operand of a region's operation is to the kernel.
@@ -54,6 +56,8 @@ private:
 
   FusedOp fused;
   mlir::OperandRange values; // what the region is given
+  /// The region's operations as its results need them: whatever order they came in, equal work looks equal.
+  llvm::SetVector<mlir::Operation *> ordered;
   bool isRowByRow = false, isAttention = false, countsPositions = false;
   llvm::SmallVector<KernelInput> inputs;
 };

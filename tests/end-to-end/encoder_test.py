@@ -5,7 +5,7 @@ import json
 import math
 import unittest
 
-from bundles import SPECS, attnc, compile_bundle, ids, scratch
+from bundles import SPECS, attnc, compile_bundle, ids, scratch, seal
 from network import ACTIVATIONS, Network, make_weights
 
 SENTENCES = [[1, 5, 6, 2], [1, 2], [1] + list(range(4, 40)) + [2], [7], [1, 3, 9, 3, 11, 2]]

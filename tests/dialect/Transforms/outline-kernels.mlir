@@ -96,6 +96,37 @@ func.func @passes_a_value_in_two_roles_twice(%x: !heads) -> !heads {
   return %y : !heads
 }
 
+!keys = tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
+!query = tensor<?x2x1x4xf32, #attn.axes<row, head, query, width>>
+!row_keys = tensor<?x2x?x4xf32, #attn.axes<row, head, source, width>>
+!row_scores = tensor<?x2x1x?xf32, #attn.axes<row, head, query, source>>
+!rows = tensor<?xi32, #attn.axes<row>>
+// CHECK-LABEL: func.func @shares_a_kernel_whatever_the_order_of_its_operations(
+// CHECK-SAME: %[[Q:.*]]: tensor{{.*}}, %[[K:.*]]: tensor{{.*}}, %[[V:.*]]: tensor{{.*}}, %[[ROWS:.*]]: tensor
+func.func @shares_a_kernel_whatever_the_order_of_its_operations(%q: !query, %k: !keys, %v: !keys, %rows: !rows) -> (!query, !query) {
+  // CHECK: attn.call @[[SHARED:attention_shared_2x4]](%[[K]], %[[ROWS]], %[[Q]], %[[V]])
+  %0 = attn.fused(%q, %k, %v, %rows) : (!query, !keys, !keys, !rows) -> !query {
+  ^bb0(%query: !query, %key: !keys, %value: !keys, %of: !rows):
+    %1 = attn.take %key, %of : (!keys, !rows) -> !row_keys
+    %2 = attn.matmul %query, %1 transposed : (!query, !row_keys) -> !row_scores
+    %3 = attn.softmax %2 : !row_scores
+    %4 = attn.take %value, %of : (!keys, !rows) -> !row_keys
+    %5 = attn.matmul %3, %4 : (!row_scores, !row_keys) -> !query
+    attn.yield %5 : !query
+  }
+  // CHECK: attn.call @[[SHARED]](%[[K]], %[[ROWS]], %[[Q]], %[[V]])
+  %6 = attn.fused(%rows, %v, %k, %q) : (!rows, !keys, !keys, !query) -> !query {
+  ^bb0(%of: !rows, %value: !keys, %key: !keys, %query: !query):
+    %7 = attn.take %value, %of : (!keys, !rows) -> !row_keys
+    %8 = attn.take %key, %of : (!keys, !rows) -> !row_keys
+    %9 = attn.matmul %query, %8 transposed : (!query, !row_keys) -> !row_scores
+    %10 = attn.softmax %9 : !row_scores
+    %11 = attn.matmul %10, %7 : (!row_scores, !row_keys) -> !query
+    attn.yield %11 : !query
+  }
+  return %0, %6 : !query, !query
+}
+
 !fixed = tensor<1x1x3x3xf32>
 !fixed_scores = tensor<1x1x3x3xf32>
 // CHECK-LABEL: func.func @takes_known_extents_for_any(
