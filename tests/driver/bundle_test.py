@@ -162,7 +162,7 @@ class Compile(BundleTest):
         self.assertEqual(self.left_behind(), [])
 
     def test_no_linker_is_a_clear_error(self):
-        done = self.compile("attend", env={"PATH": "/nowhere"})
+        done = self.compile("attend", env={**os.environ, "PATH": "/nowhere"})
         self.assertEqual(done.returncode, 1)
         self.assertIn("neither ld.lld-22 nor ld.lld is on the PATH", done.stderr)
         self.assertEqual(self.left_behind(), [])
