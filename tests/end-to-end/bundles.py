@@ -11,6 +11,10 @@ import subprocess
 import tempfile
 import unittest
 
+# A sanitizer's runtime is preloaded where it has to be, so that Python can load bundles; other programs have their own.
+for _name in ("LD_PRELOAD", "LSAN_OPTIONS", "PYTHONMALLOC"):
+    os.environ.pop(_name, None)
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ATTNC = os.environ.get("ATTNC", str(ROOT / "build/ci/bin/attnc"))
 CC = shlex.split(os.environ.get("CC", "cc"))
