@@ -17,4 +17,7 @@ endfunction()
 function(attnc_use_mlir target)
   target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_link_libraries(${target} PUBLIC MLIR LLVM)
+  if(NOT LLVM_ENABLE_ASSERTIONS) # headers lay some classes out by NDEBUG (statistics, say), as the library has them
+    target_compile_definitions(${target} PUBLIC NDEBUG)
+  endif()
 endfunction()

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-#include <chrono>
+#include <ctime>
 
 using namespace attnc;
 using attnc::tests::printed;
@@ -118,10 +118,10 @@ TEST(HostileText, ManyDanglingNamesAreRefusedQuickly) {
   std::string text = "graph:\n  inputs: {x: {shape: [batch, query, width: 4]}}\n  ops:\n";
   for (unsigned i = 0; i < 20'000; ++i)
     text += "    v" + std::to_string(i) + ": {scale: missing" + std::to_string(i) + ", by: 2}\n";
-  auto begin = std::chrono::steady_clock::now();
+  std::clock_t begin = std::clock(); // of this process, whatever else runs
   EXPECT_HAS(errorsOf(text + "  outputs: v7\n"), "'missing0' is no input, weight or op");
   // A guess for every name takes over a minute, for the hundred that are shown under a second.
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 20);
 }
 
 TEST(HostileText, MutatedSpecsAreReadOrRefusedWithAnError) {
