@@ -55,8 +55,11 @@ private:
   Expr readable(Expr key) const { return max(min(key, end() - 1), 0); }
   Expr firstOfTile(Expr tile) const { return s.block * tiles.keys + tile * tiles.keyTile; }
 
-  RDom overTiledKeys(const std::string &name) const {
-    RDom domain(0, tiles.keyTile, 0, tiles.keys / tiles.keyTile, name);
+  RDom overTiledKeys(const std::string &name) const { return overTiles(name, tiles.keyTile); }
+
+  /// Keys at once: `inTile`, the first RVar; tiles of keys: the second.
+  RDom overTiles(const std::string &name, int inTile) const {
+    RDom domain(0, inTile, 0, tiles.keys / tiles.keyTile, name);
     domain.where(firstOfTile(domain.y) < end());
     if (in.keyStart)
       domain.where(firstOfTile(domain.y) + tiles.keyTile > s.firstKey(s.queryBlock, s.head, s.batch));
@@ -114,11 +117,13 @@ private:
 
   void buildMaximum() {
     std::vector<Var> at = {s.query, s.block, s.queryBlock, s.head, s.batch};
-    RDom domain = overTiledKeys("compared");
+    RDom domain = overTiles("compared", 1);
+    auto score = [&](int i) -> Expr {
+      return s.scores(s.query, inBlock(domain) + i, s.block, s.queryBlock, s.head, s.batch);
+    };
     s.blockMaximum = Func("blockMaximum");
     s.blockMaximum(at) = MaskedScore;
-    s.blockMaximum(at) =
-        max(s.blockMaximum(at), s.scores(s.query, inBlock(domain), s.block, s.queryBlock, s.head, s.batch));
+    s.blockMaximum(at) = max(s.blockMaximum(at), maxPairwise(score, tiles.keyTile));
     s.earlier = RDom(0, blockCount(), "earlier");
     s.earlier.where(s.earlier < s.block);
     s.maximumBefore = Func("maximumBefore");
@@ -131,10 +136,10 @@ private:
 
   void buildWeights() {
     std::vector<Var> at = {s.query, s.block, s.queryBlock, s.head, s.batch};
-    RDom weighted = overTiledKeys("weighted"), summed = overTiledKeys("summed"),
+    RDom weighted = overTiledKeys("weighted"), summed = overTiles("summed", 1),
          mixed = overTiledKeys("mixed");
-    auto weight = [&](const RDom &domain) -> Expr {
-      return s.weights(s.query, inBlock(domain), s.block, s.queryBlock, s.head, s.batch);
+    auto weight = [&](const RDom &domain, int i = 0) -> Expr {
+      return s.weights(s.query, inBlock(domain) + i, s.block, s.queryBlock, s.head, s.batch);
     };
     Expr score = s.scores(s.query, inBlock(weighted), s.block, s.queryBlock, s.head, s.batch);
     s.weights = Func("weights");
@@ -143,7 +148,7 @@ private:
         select(score > 0.5f * MaskedScore, exp2Fast(score * Log2E - s.maximum(at) * Log2E), 0.f);
     s.blockSum = Func("blockSum");
     s.blockSum(at) = 0.f;
-    s.blockSum(at) += weight(summed);
+    s.blockSum(at) += sumPairwise([&](int i) { return weight(summed, i); }, tiles.keyTile);
     s.blockContext = Func("blockContext");
     s.blockContext(s.width, s.query, s.block, s.queryBlock, s.head, s.batch) = 0.f;
     s.blockContext(s.width, s.query, s.block, s.queryBlock, s.head, s.batch) +=

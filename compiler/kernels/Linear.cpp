@@ -17,21 +17,27 @@ static std::vector<Var> outerVars(size_t rank) {
 }
 
 // Lane and panel of column `column` of tile `columnTile`, without a division of anything that varies inside a
-// tile.
+// tile. Past the last panel it is read again.
 static std::pair<Expr, Expr> placeInPanels(const MatmulTile &tile, Expr column, Expr columnTile, int panels) {
   if (tile.columns < PanelColumns) {
     int parts = PanelColumns / tile.columns;
-    return {column + columnTile % parts * tile.columns, columnTile / parts};
+    return {column + columnTile % parts * tile.columns, min(columnTile / parts, panels - 1)};
   }
   if (tile.columns == PanelColumns)
-    return {column, columnTile};
+    return {column, min(columnTile, panels - 1)};
   Expr panel = columnTile * (tile.columns / PanelColumns) + column / PanelColumns;
   return {column % PanelColumns, min(panel, panels - 1)};
 }
 
 Accumulator buildAccumulator(const LinearInputs &inputs, MatmulTile tile, const std::string &name) {
-  Accumulator result{tile, Func(name), Var("column"), Var("row"), RDom(0, inputs.weight.in, "k")};
-  Var columnTile("columnTile"), rowTile("rowTile");
+  Accumulator result{tile,
+                     Func(name),
+                     Var("column"),
+                     Var("row"),
+                     Var("columnTile"),
+                     Var("rowTile"),
+                     RDom(0, inputs.weight.in, "k")};
+  Var columnTile = result.columnTile, rowTile = result.rowTile;
   std::vector<Var> at = {result.column, result.row, columnTile, rowTile};
   std::vector<Var> outer = outerVars(inputs.input.extents.size());
   at.insert(at.end(), outer.begin(), outer.end());
@@ -63,7 +69,7 @@ Tensor linearResult(const LinearInputs &inputs, const Accumulator &accumulator) 
 Expr selectByRows(Expr rows, const std::vector<MatmulTile> &tiles, std::vector<Expr> alternatives) {
   Expr result = alternatives.back();
   for (size_t i = alternatives.size() - 1; i-- > 0;)
-    result = select(rows <= tiles[i].rows, alternatives[i], result);
+    result = select(rows <= tiles[i].serves, alternatives[i], result);
   return result;
 }
 
@@ -81,7 +87,7 @@ LinearStages buildLinear(const LinearInputs &inputs, const std::vector<MatmulTil
   Coordinates at(vars.begin(), vars.end());
   std::vector<Expr> alternatives;
   for (MatmulTile tile : tiles) {
-    stages.accumulators.push_back(buildAccumulator(inputs, tile, name + "_sums" + std::to_string(tile.rows)));
+    stages.accumulators.push_back(buildAccumulator(inputs, tile, name + "_sums" + std::to_string(tile.serves)));
     alternatives.push_back(epilogue(linearResult(inputs, stages.accumulators.back()), at));
   }
   // Strict: classes must not differ in how the compiler associates bias, residual and sum.

@@ -17,6 +17,7 @@ namespace attnc {
 struct MatmulTile {
   int rows;
   int columns;
+  int serves = rows; // inputs of up to so many rows; the last tile of a list serves any number
 };
 
 /// A matmul as tiles see it: sums(column, row, columnTile, rowTile, outer...), column < tile.columns, row <
@@ -24,7 +25,7 @@ struct MatmulTile {
 struct Accumulator {
   MatmulTile tile;
   Halide::Func sums;
-  Halide::Var column, row;
+  Halide::Var column, row, columnTile, rowTile;
   Halide::RDom k;
 };
 
@@ -53,8 +54,7 @@ Accumulator buildAccumulator(const LinearInputs &inputs, MatmulTile tile, const 
 /// The linear's result (bias added) at plain coordinates, read from `accumulator`.
 Tensor linearResult(const LinearInputs &inputs, const Accumulator &accumulator);
 
-/// Chooses among alternatives by the number of rows: alternative `i` serves up to `tiles[i].rows` rows, the
-/// last one any.
+/// Chooses among alternatives by the number of rows: alternative `i` is that of `tiles[i]`.
 Halide::Expr selectByRows(Halide::Expr rows, const std::vector<MatmulTile> &tiles,
                           std::vector<Halide::Expr> alternatives);
 

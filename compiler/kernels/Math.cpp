@@ -79,6 +79,13 @@ Expr sumPairwise(const std::function<Expr(int)> &element, int count) {
   return sumPairwise(added, half);
 }
 
+Expr maxPairwise(const std::function<Expr(int)> &element, int count) {
+  if (count == 1)
+    return element(0);
+  int half = count / 2;
+  return maxPairwise([&](int i) { return max(element(i), element(i + half)); }, half);
+}
+
 int lanesDividing(int extent, int lanes) {
   while (lanes > 1 && extent % lanes != 0)
     lanes /= 2;

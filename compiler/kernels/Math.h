@@ -31,6 +31,9 @@ Halide::Expr sigmoidFast(Halide::Expr x);
 /// Adds `count` (a power of two) elements pairwise, halves first: the order never depends on the compiler.
 Halide::Expr sumPairwise(const std::function<Halide::Expr(int)> &element, int count);
 
+/// The largest of `count` (a power of two) elements.
+Halide::Expr maxPairwise(const std::function<Halide::Expr(int)> &element, int count);
+
 /// The largest power of two that divides `extent` and is at most `lanes`.
 int lanesDividing(int extent, int lanes);
 

@@ -14,13 +14,6 @@ namespace attnc {
 /// Below every logit, masked ones included.
 constexpr float BelowAll = 2 * MaskedScore;
 
-static Expr maxPairwise(const std::function<Expr(int)> &element, int count) {
-  if (count == 1)
-    return element(0);
-  int half = count / 2;
-  return maxPairwise([&](int i) { return max(element(i), element(i + half)); }, half);
-}
-
 // The bias of words past the end is not in memory; their logits are masked.
 static Expr maskedLogit(const LinearInputs &inputs, const Tensor &linear, Expr word, Expr row) {
   int words = inputs.weight.out;
@@ -38,8 +31,8 @@ static LinearInputs withReadableBias(LinearInputs inputs) {
   return inputs;
 }
 
-// Exponentials are taken and halves added with no freedom left to the compiler: a panel's sum has the same bits in every class of
-// row counts.
+// Exponentials are taken and halves added with no freedom left to the compiler: a panel's sum has the same
+// bits in every class of row counts.
 static void addPanelSum(PanelStages &stages, const std::string &suffix) {
   Var lane = stages.lane, panel = stages.panel, row = stages.row;
   Func exponentials("exponentials" + suffix);
@@ -58,7 +51,7 @@ static void addPanelSum(PanelStages &stages, const std::string &suffix) {
 
 static PanelStages buildPanels(const LinearInputs &inputs, MatmulTile tile,
                                const VocabularyStages &vocabulary) {
-  std::string suffix = std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
+  std::string suffix = std::to_string(tile.serves) + "x" + std::to_string(tile.columns);
   PanelStages stages{buildAccumulator(inputs, tile, "sums" + suffix),
                      Func("logits" + suffix),
                      Func("panelMaximum" + suffix),

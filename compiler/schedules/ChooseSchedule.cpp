@@ -19,9 +19,9 @@ namespace attnc {
 static std::vector<MatmulTile> matmulTiles(CpuClass kind) {
   switch (kind) {
   case CpuClass::Avx512:
-    return {{1, 128}, {4, 64}, {8, 32}, {6, 64}};
+    return {{1, 128}, {4, 64}, {4, 64, 16}, {6, 64}};
   case CpuClass::Avx2:
-    return {{1, 64}, {4, 16}, {6, 16}};
+    return {{1, 64}, {4, 16}, {4, 16, 16}, {6, 16}};
   case CpuClass::Baseline:
     return {{1, 32}, {2, 16}};
   }

@@ -47,7 +47,7 @@ static KernelCase linearCase(int in, int out, const std::string &activation) {
   text += "  attn.yield " + last + " : " + rows(out) + "\n}\n";
   return {"linear_" + std::to_string(in) + "x" + std::to_string(out) + suffix,
           text,
-          rowSizes({1, 3, 7, 8, 9, 37}),
+          rowSizes({1, 3, 7, 8, 9, 16, 17, 37}),
           in * U + 2e-6,
           {},
           {}};
@@ -253,7 +253,7 @@ static KernelCase vocabularyCase(int in, int words, const std::string &what) {
                     2 * in * U + 4e-6,
                     {},
                     {}};
-  for (int64_t count : {1, 3, 9})
+  for (int64_t count : {1, 3, 9, 19})
     for (int64_t candidates : {1, 5, 43}) {
       if (what != "top_k" && candidates != 1)
         continue;

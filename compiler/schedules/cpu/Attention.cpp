@@ -5,6 +5,7 @@
 // step).
 
 #include "compiler/kernels/Archetype.h"
+#include "compiler/kernels/Math.h"
 #include "compiler/schedules/cpu/Schedules.h"
 
 using namespace Halide;
@@ -72,7 +73,7 @@ private:
     if (oneQuery)
       s.turned.vectorize(s.width, tiles.lanes);
     else
-      s.turned.reorder(s.query, s.width).vectorize(s.query, p.queryLanes).unroll(s.query);
+      s.turned.reorder(s.width, s.query).unroll(s.width, lanesDividing(p.width, 4)); // gathers cost more
   }
 
   void scheduleState() {
@@ -141,7 +142,7 @@ private:
     s.blockMaximum.bound_extent(s.queryBlock, 1).bound_extent(s.head, 1).bound_extent(s.batch, 1);
     s.blockMaximum.bound(s.query, 0, tiles.queries).bound_storage(s.block, MaxKeyBlocks);
     overQueries(s.blockMaximum);
-    overKeys(s.blockMaximum, 4);
+    overKeys(s.blockMaximum, 1);
     for (Func *stage : {&s.maximumBefore, &s.maximum, &s.weights, &s.blockSum, &s.decay}) {
       local(*stage, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries);
       overQueries(*stage);
@@ -153,7 +154,7 @@ private:
       s.weights.update().allow_race_conditions().vectorize(s.weights.rvars(0)[0]).never_partition_all();
     else
       overKeys(s.weights, 2);
-    overKeys(s.blockSum, 4);
+    overKeys(s.blockSum, 1);
   }
 
   // Tiles of sums in registers, written once per block of keys.

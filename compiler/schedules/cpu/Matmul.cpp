@@ -4,24 +4,37 @@
 // One specialisation per class of row counts. A task is a group of columns by a group of row tiles; in it a
 // panel of weights meets all rows before the next panel comes.
 
+#include "compiler/kernels/Math.h"
 #include "compiler/schedules/cpu/Schedules.h"
 
 using namespace Halide;
 
 namespace attnc {
 
-// Sums live in registers: all loops of the tile are unrolled and the loop over the input is outside them.
 void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, VarOrRVar level) {
   MatmulTile tile = accumulator.tile;
   Func sums = accumulator.sums;
-  int extent = *as_const_int(simplify(accumulator.k.x.extent()));
-  int unrolled = extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
+  int depth = *as_const_int(simplify(accumulator.k.x.extent()));
   sums.compute_at(LoopLevel(consumer, level)).store_in(MemoryType::Stack);
   sums.bound(accumulator.column, 0, tile.columns).bound(accumulator.row, 0, tile.rows);
   sums.vectorize(accumulator.column, lanes).unroll(accumulator.column).unroll(accumulator.row);
-  sums.update()
-      .reorder(accumulator.column, accumulator.row, accumulator.k)
-      .vectorize(accumulator.column, lanes)
+  Stage update = sums.update();
+  int unrolled = lanesDividing(depth, 4);
+  if (tile.serves > tile.rows) {
+    // Several row tiles share some panels: sums stay in the first cache (16 rows x 128 columns are 8 KiB) and
+    // go through registers for 64 steps over the input at a time. The panels are read side by side, 8 KiB of
+    // each in turn, and while later row tiles use those the next ones arrive.
+    RVar block("block");
+    sums.bound_storage(accumulator.rowTile, (tile.serves + tile.rows - 1) / tile.rows);
+    sums.bound_storage(accumulator.columnTile, PanelsAtOnce * PanelColumns / tile.columns);
+    update.split(accumulator.k, block, accumulator.k, lanesDividing(depth, 64))
+        .reorder(accumulator.column, accumulator.row, accumulator.k, accumulator.rowTile,
+                 accumulator.columnTile, block);
+  } else {
+    // Sums live in registers: all loops of the tile are unrolled, the loop over the input is outside of them.
+    update.reorder(accumulator.column, accumulator.row, accumulator.k);
+  }
+  update.vectorize(accumulator.column, lanes)
       .unroll(accumulator.column)
       .unroll(accumulator.row)
       .unroll(accumulator.k, unrolled);
@@ -32,7 +45,7 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
   bool anyRows = index + 1 == schedule.tiles.size();
   std::string suffix = std::to_string(index);
   Var columnTile("columnTile" + suffix), rowTile("rowTile" + suffix), column("inTile" + suffix),
-      row("inRows" + suffix);
+      row("inRows" + suffix), columnBlock("columnBlock" + suffix);
   Var columnTask("columnTask" + suffix), rowTask("rowTask" + suffix), task("task" + suffix);
   // Widths that whole tiles fill need no guard; others store under a mask.
   TailStrategy columns = stages.columns % tile.columns ? TailStrategy::GuardWithIf : TailStrategy::RoundUp;
@@ -41,23 +54,31 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
   stage.split(stages.column, columnTile, column, tile.columns, columns)
       .split(stages.row, rowTile, row, tile.rows, rows)
       .split(columnTile, columnTask, columnTile, tilesPerTask, TailStrategy::GuardWithIf);
+  Var level = rowTile;
   if (anyRows) {
+    // Tasks that follow each other share their weights, which the second cache may still hold.
     stage.split(rowTile, rowTask, rowTile, schedule.rowTilesPerTask, TailStrategy::GuardWithIf)
-        .reorder(column, row, rowTile, columnTile, columnTask, rowTask)
-        .fuse(columnTask, rowTask, task)
+        .reorder(column, row, rowTile, columnTile, rowTask, columnTask)
+        .fuse(rowTask, columnTask, task)
         .parallel(task);
+  } else if (tile.serves > tile.rows) {
+    int tiles = PanelsAtOnce * PanelColumns / tile.columns;
+    stage.split(columnTile, columnBlock, columnTile, tiles, TailStrategy::GuardWithIf)
+        .reorder(column, row, rowTile, columnTile, columnBlock, columnTask)
+        .parallel(columnTask);
+    level = columnBlock;
   } else {
     stage.reorder(column, row, rowTile, columnTile, columnTask).parallel(columnTask);
   }
   stage.vectorize(column, schedule.lanes).unroll(column).unroll(row).never_partition_all();
-  scheduleAccumulator(stages.accumulators[index], schedule.lanes, stages.result, rowTile);
+  scheduleAccumulator(stages.accumulators[index], schedule.lanes, stages.result, level);
 }
 
 void scheduleMatmul(LinearStages &stages, const MatmulSchedule &schedule) {
   stages.result.bound(stages.column, 0, stages.columns);
   size_t last = schedule.tiles.size() - 1;
   for (size_t i = 0; i < last; ++i) // the first condition that holds decides
-    scheduleClass(stages, stages.result.specialize(stages.rows <= schedule.tiles[i].rows), i, schedule);
+    scheduleClass(stages, stages.result.specialize(stages.rows <= schedule.tiles[i].serves), i, schedule);
   scheduleClass(stages, Stage(stages.result), last, schedule);
 }
 

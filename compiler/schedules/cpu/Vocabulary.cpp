@@ -11,20 +11,29 @@ using namespace Halide;
 
 namespace attnc {
 
-// A tile of logits is at least one panel wide, whatever the width of the sums that fill it.
-static void schedulePanelStages(PanelStages &stages, Func panels, Var tileLevel, int lanes) {
+static bool hasRowTiles(const MatmulTile &tile) { return tile.serves > tile.rows; }
+
+// Tiles of logits are whole panels, whatever the width of the sums that fill them.
+static int panelsPerTile(const MatmulTile &tile) {
+  return hasRowTiles(tile) ? PanelsAtOnce : std::max(tile.columns / PanelColumns, 1);
+}
+
+static void schedulePanelStages(PanelStages &stages, Func panels, Var rowTile, Var tileOfPanels, int lanes) {
   MatmulTile tile = stages.accumulator.tile;
-  int words = std::max(tile.columns, PanelColumns);
-  stages.logits.compute_at(panels, tileLevel).store_in(MemoryType::Stack);
+  int words = panelsPerTile(tile) * PanelColumns;
+  stages.logits.compute_at(panels, rowTile).store_in(MemoryType::Stack);
   stages.logits.bound_extent(stages.word, words).bound_extent(stages.row, tile.rows);
-  Var columnTile("columnTile"), column("inTile"), rowTile("rowTile"), row("inRows");
+  Var columnTile("columnTile"), column("inTile"), rows("rows"), row("inRows");
   stages.logits.split(stages.word, columnTile, column, tile.columns, TailStrategy::RoundUp)
-      .split(stages.row, rowTile, row, tile.rows, TailStrategy::RoundUp)
-      .reorder(column, row, rowTile, columnTile)
+      .split(stages.row, rows, row, tile.rows, TailStrategy::RoundUp)
+      .reorder(column, row, rows, columnTile)
       .vectorize(column, lanes)
       .unroll(column)
       .unroll(row);
-  scheduleAccumulator(stages.accumulator, lanes, stages.logits, columnTile);
+  if (hasRowTiles(tile))
+    scheduleAccumulator(stages.accumulator, lanes, panels, tileOfPanels);
+  else
+    scheduleAccumulator(stages.accumulator, lanes, stages.logits, columnTile);
   stages.maximum.compute_at(panels, stages.row).store_in(MemoryType::Stack);
   stages.maximum.update().atomic().vectorize(stages.maximum.rvars(0)[0]);
   stages.sum.compute_at(panels, stages.row).store_in(MemoryType::Stack);
@@ -40,18 +49,17 @@ static void scheduleClass(VocabularyStages &stages, Stage stage, size_t index,
                           const MatmulSchedule &schedule) {
   MatmulTile tile = schedule.tiles[index];
   bool anyRows = index + 1 == schedule.tiles.size();
-  int panelsPerTile = std::max(tile.columns / PanelColumns, 1);
   std::string suffix = std::to_string(index);
   Var tileOfPanels("tileOfPanels" + suffix), rowTile("rowTile" + suffix), panelTask("panelTask" + suffix);
   Var rowTask("rowTask" + suffix), task("task" + suffix), panel("inTile" + suffix);
-  int tilesPerTask = std::max(1, schedule.columnsPerTask / (panelsPerTile * PanelColumns));
-  stage.split(stages.panel, tileOfPanels, panel, panelsPerTile, TailStrategy::GuardWithIf)
+  int tilesPerTask = std::max(1, schedule.columnsPerTask / (panelsPerTile(tile) * PanelColumns));
+  stage.split(stages.panel, tileOfPanels, panel, panelsPerTile(tile), TailStrategy::GuardWithIf)
       .split(stages.row, rowTile, stages.row, tile.rows, TailStrategy::GuardWithIf)
       .split(tileOfPanels, panelTask, tileOfPanels, tilesPerTask, TailStrategy::GuardWithIf);
   if (anyRows) {
     stage.split(rowTile, rowTask, rowTile, schedule.rowTilesPerTask, TailStrategy::GuardWithIf)
-        .reorder(panel, stages.row, rowTile, tileOfPanels, panelTask, rowTask)
-        .fuse(panelTask, rowTask, task)
+        .reorder(panel, stages.row, rowTile, tileOfPanels, rowTask, panelTask)
+        .fuse(rowTask, panelTask, task)
         .parallel(task);
   } else {
     stage.reorder(panel, stages.row, rowTile, tileOfPanels, panelTask).parallel(panelTask);
@@ -59,14 +67,14 @@ static void scheduleClass(VocabularyStages &stages, Stage stage, size_t index,
   stage.never_partition_all();
   PanelStages &ofClass = stages.classes[index];
   ofClass.row = stages.row;
-  schedulePanelStages(ofClass, stages.panels, rowTile, schedule.lanes);
+  schedulePanelStages(ofClass, stages.panels, rowTile, tileOfPanels, schedule.lanes);
 }
 
 void scheduleVocabulary(VocabularyStages &stages, const MatmulSchedule &schedule) {
   stages.panels.bound(stages.panel, 0, stages.panelCount).compute_root();
   size_t last = schedule.tiles.size() - 1;
   for (size_t i = 0; i < last; ++i) // the first condition that holds decides
-    scheduleClass(stages, stages.panels.specialize(stages.rows <= schedule.tiles[i].rows), i, schedule);
+    scheduleClass(stages, stages.panels.specialize(stages.rows <= schedule.tiles[i].serves), i, schedule);
   scheduleClass(stages, Stage(stages.panels), last, schedule);
 }
 
