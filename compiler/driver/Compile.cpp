@@ -72,10 +72,6 @@ int compile(const Options &options) {
   Frontend frontend;
   if (!frontend.load(options.spec, {options.weights}))
     return 1;
-  if (const std::optional<ModelSpec> &model = frontend.spec().model;
-      model && *model->kind == ModelKind::Decoder)
-    return fail("a bundle of a model of kind 'decoder' is not built yet: this version reads and imports such "
-                "specs (--emit attn) and compiles encoder-decoders, encoders and graphs");
   std::set<std::string> scales = scalingTensors(frontend.module());
   if (!frontend.run(attn::Phase::Planned))
     return 1;

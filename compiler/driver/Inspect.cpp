@@ -72,7 +72,7 @@ void printBundle(const Model &model) {
   std::cout << "bundle " << model.name() << " (" << manifest["kind"].get<std::string>() << ")\n";
   std::cout << "sizes " << shapeText(manifest["sizes"]) << "\n";
   printEntries(manifest);
-  if (manifest["kind"] == "encoder_decoder")
+  if (manifest["kind"] == "encoder_decoder" || manifest["kind"] == "decoder")
     printDecoder(manifest);
   if (manifest["kind"] == "encoder")
     printEncoder(manifest);

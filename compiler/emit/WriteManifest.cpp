@@ -115,6 +115,14 @@ void addEncoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &fi
   manifest["tokenizer"] = {{"source", makeTokenizer(model.sourceTokenizer, files.source)}};
 }
 
+/// What stands before each source; a decoder's source is its prompt, which opens as its output does.
+std::vector<int64_t> sourceStart(const ModelSpec &model) {
+  const TokensSpec &tokens = model.tokens;
+  if (hasEncoder(model) || !*tokens.start)
+    return *tokens.sourceStart;
+  return {**tokens.start};
+}
+
 /// What a model with a decoder has: limits, vocabulary, tokens, tokenizer, decoding.
 void addDecoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &files) {
   Json limit = limitOf(model);
@@ -126,7 +134,7 @@ void addDecoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &fi
                         {"pad", *tokens.pad},
                         {"unknown", idOrNull(tokens.unknown)},
                         {"source_unknown", idOrNull(tokens.sourceUnknown)},
-                        {"source_start", *tokens.sourceStart},
+                        {"source_start", sourceStart(model)},
                         {"source_end", *tokens.sourceEnd}};
   manifest["tokenizer"] = {{"source", makeTokenizer(model.sourceTokenizer, files.source)},
                            {"target", makeTokenizer(model.targetTokenizer, files.target)}};

@@ -130,7 +130,9 @@ static bool canSum(llvm::ArrayRef<CellStage> before, const CellStage &stage) {
 
 std::optional<CellMatch> matchCell(attn::KernelOp kernel) {
   mlir::Block &body = kernel.getBody().front();
-  bool isCell = !body.getOps<attn::LinearOp>().empty() && !body.getOps<attn::SliceOp>().empty();
+  auto linears = body.getOps<attn::LinearOp>();
+  bool hasGates = llvm::range_size(linears) > 1 || !body.getOps<attn::SliceOp>().empty();
+  bool isCell = !linears.empty() && hasGates;
   for (mlir::Operation &op : body.without_terminator())
     isCell &= isPointwise(&op) || llvm::isa<attn::LinearOp, attn::SliceOp, attn::WhereOp>(op);
   if (!isCell)

@@ -323,17 +323,20 @@ llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match)
 // Append and rows
 //===----------------------------------------------------------------------===//
 
-// Only the new rows are written; the rest of the cache is the same memory as the input.
+// Only the new positions are written; the rest of the cache is the same memory as the input.
 void PipelineBuilder::buildAppend(attn::AppendOp append) {
   Tensor fresh = region.tensor(append.getFresh()), positions = region.tensor(append.getPositions());
   Tensor cache = region.tensor(append.getCache());
   Var width("width"), key("key"), head("head"), row("row");
-  Halide::RDom rows(0, positions.extents[0], "rows");
-  Expr position = positions.at({rows}) % cache.extents[1]; // never outside, whatever the position
+  Halide::RDom written(0, fresh.extents[1], 0, positions.extents[0], "written"); // query x row
+  // Never outside, whatever the position.
+  Expr position = (positions.at({written.y}) + written.x) % cache.extents[1];
   Func result("cache");
   result(width, key, head, row) = Halide::undef<float>();
-  result(width, position, head, rows) = fresh.at({width, 0, head, rows});
-  result.update().vectorize(width, lanesDividing(widthOf(append.getFresh()), cpu.lanes));
+  result(width, position, head, written.y) = fresh.at({width, written.x, head, written.y});
+  result.update()
+      .reorder(width, written.x, head, written.y)
+      .vectorize(width, lanesDividing(widthOf(append.getFresh()), cpu.lanes));
   addResult(result, append.getResult());
 }
 
@@ -392,8 +395,8 @@ static bool isSupported(mlir::Operation *op) {
   return attn::isView(op) || attn::makesScores(op) || attn::actsOnScores(op) ||
          llvm::isa<attn::EmbedOp, attn::AddPositionsOp, attn::RotaryOp, attn::LinearOp, attn::LayerNormOp,
                    attn::RmsNormOp, attn::L2NormOp, attn::SoftmaxOp, attn::MeanHeadsOp, attn::AppendOp,
-                   attn::LookupOp, attn::TakeOp, attn::IncrementOp, attn::LogSoftmaxOp, attn::PickOp,
-                   attn::TopKOp>(op);
+                   attn::RecallOp, attn::LiveOp, attn::WhereOp, attn::ZerosOp, attn::ConcatOp, attn::LookupOp,
+                   attn::TakeOp, attn::IncrementOp, attn::LogSoftmaxOp, attn::PickOp, attn::TopKOp>(op);
 }
 
 /// The first operation that no kernel can be built for, or null; bodies of score maps are looked into.

@@ -712,13 +712,13 @@ def Attn_MeanHeadsOp : Attn_PureOp<"mean_heads", [InferTypeOpAdaptor]> {
 //===----------------------------------------------------------------------===//
 
 def Attn_AppendOp : Attn_PureOp<"append", [InferTypeOpAdaptor]> {
-  let summary = "Puts one new row per slot into a cache: `cache[r, h, positions[r], w] = new[r, h, 0, w]`";
+  let summary = "Puts new positions of each row into a cache: `cache[r, h, positions[r] + q, w] = fresh[r, h, q, w]`";
   let description = [{
-    Row `r` of the step writes slot `r`. The result is the cache after writing; planned, it is the same memory. A
+    Row `r` writes slot `r`. The result is the cache after writing; planned, it is the same memory. A
     cache that is shorter than the positions is a ring: position `p` is at `p` modulo its extent.
 
     Constraints:
-    * (C1) `fresh` holds one query position.
+    * (C1) `fresh` has no more query positions than the cache, where both are known.
     * (C2) heads and widths of `fresh` and the cache agree.
     * (C3) there is one position for each row.
 

@@ -62,6 +62,10 @@ QueryBehaviour CausalMaskOp::getQueryBehaviour() { return QueryBehaviour::Causal
 
 /// A row's history ends at its own position, so the causal mask of a step masks what lies past that.
 LogicalResult CausalMaskOp::buildStep(StepBuilder &step) {
+  if (step.isPrefill()) {
+    step.buildRowByRow(*getOperation());
+    return success();
+  }
   Value scores = step.lookup(getScores());
   Value stepped = PaddingMaskOp::create(step.getBuilder(), getLoc(), scores, step.getLengths(getLoc()));
   step.map(getResult(), stepped);
@@ -72,6 +76,8 @@ QueryBehaviour RecurrenceOp::getQueryBehaviour() { return QueryBehaviour::Recurr
 
 /// One application of the body: states come from each row's hypothesis and are kept for those that follow.
 LogicalResult RecurrenceOp::buildStep(StepBuilder &step) {
+  if (step.isPrefill())
+    return emitOpError("in a decoder without a source is not built yet: its prompt cannot be prefilled");
   if (getReverse() || getLengths())
     return emitOpError(
         "that is reversed or limited by lengths looks at later positions, so it cannot be stepped");

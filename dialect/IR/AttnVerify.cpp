@@ -402,8 +402,9 @@ LogicalResult MeanHeadsOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult AppendOp::verify() {
-  if (tensorOf(getFresh()).getDimSize(2) != 1)
-    return emitOpError() << "needs one query position, but appends " << getFresh().getType(); // append_c1
+  int64_t fresh = tensorOf(getFresh()).getDimSize(2), room = tensorOf(getCache()).getDimSize(2);
+  if (!ShapedType::isDynamic(fresh) && !ShapedType::isDynamic(room) && fresh > room)
+    return emitOpError() << "appends " << fresh << " positions to a cache of " << room; // append_c1
   for (int axis : {1, 3})
     if (failed(verifySame(*this,
                           axisOf(getFresh(), axis, axis == 1 ? "the number of new heads" : "the new width"),

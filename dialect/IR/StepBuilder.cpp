@@ -60,7 +60,7 @@ StateOp StepBuilder::findOrCreateCache(RankedTensorType type, Location loc, Stri
   return state;
 }
 
-/// Writes `fresh` (row, head, 1, width) to the cache and gives the cache after it.
+/// Writes `fresh` (row, head, query, width) to the cache and gives the cache after it.
 Value StepBuilder::append(Value fresh, StateOp cache) {
   Location loc = fresh.getLoc();
   Value before = ReadStateOp::create(builder, loc, cache.getType(), cache.getSymName());
@@ -75,6 +75,8 @@ Value StepBuilder::appendToCache(Value fresh, StringRef name) {
       type.getContext(), {ShapedType::kDynamic, type.getDimSize(1), ShapedType::kDynamic, type.getDimSize(3)},
       {"slot", "head", "capacity", "width"}, type.getElementType());
   Value after = append(fresh, findOrCreateCache(cache, fresh.getLoc(), name));
+  if (isPrefill())
+    return fresh;
   return LookupOp::create(builder, fresh.getLoc(), after, inputs.ancestors);
 }
 

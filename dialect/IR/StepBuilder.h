@@ -18,11 +18,12 @@ void inferResultTypes(mlir::Operation *op);
 /// Clones `op` with mapped operands and infers its result types anew.
 mlir::Operation *cloneInferred(mlir::OpBuilder &builder, mlir::Operation &op, mlir::IRMapping &mapping);
 
-/// The inputs of a step, one entry for each live row.
+/// The inputs of a step, one entry for each live row. A prefill is a step over all positions of prompts: its
+/// rows begin at position 0 and have no ancestors.
 struct StepInputs {
   mlir::Value positions; // row
-  mlir::Value ancestors; // row x capacity
-  mlir::Value sources;   // row
+  mlir::Value ancestors; // row x capacity; null in a prefill
+  mlir::Value sources;   // row; null where there is no source
 };
 
 /// What the step reads besides its inputs: values that depend on the source alone, kept by `encode`.
@@ -41,6 +42,7 @@ public:
 
   mlir::OpBuilder &getBuilder() { return builder; }
   mlir::Value getPositions() const { return inputs.positions; }
+  bool isPrefill() const { return !inputs.ancestors; }
 
   /// Lengths of the rows' histories: `positions + 1`.
   mlir::Value getLengths(mlir::Location loc);
@@ -53,8 +55,8 @@ public:
 
   void map(mlir::Value decoded, mlir::Value stepped) { mapping.map(decoded, stepped); }
 
-  /// Writes one new key or value (row, head, 1, width) to a cache and gives each row's history (row, head,
-  /// history, width).
+  /// Writes new keys or values (row, head, query, width) to a cache and gives what each row may look at: its
+  /// history (row, head, history, width), or, in a prefill, what was written.
   mlir::Value appendToCache(mlir::Value fresh, llvm::StringRef name);
 
   /// The cache of a recurrence's state, by the order in which they are asked for: two positions of each slot.
@@ -74,7 +76,9 @@ public:
   template <typename Op> mlir::LogicalResult buildFromPositions(Op op) {
     if (op.getStarts())
       return op.emitOpError("already starts at given positions, so no step can be derived");
-    mlir::cast<Op>(buildRowByRow(*op.getOperation())).getStartsMutable().assign(inputs.positions);
+    auto stepped = mlir::cast<Op>(buildRowByRow(*op.getOperation()));
+    if (!isPrefill()) // whose queries count from 0
+      stepped.getStartsMutable().assign(inputs.positions);
     return mlir::success();
   }
 

@@ -129,6 +129,8 @@ public:
 
   /// `step` with the best tokens, or `probabilities` with all of them.
   LogicalResult buildStep(StringRef name, bool isTopK);
+  /// Only fills the caches with whole prompts: a decoder without a source begins there.
+  LogicalResult buildPrefill();
   void buildScore();
   /// Only where the decoder attends to the source.
   void buildAttend();
@@ -136,6 +138,7 @@ public:
 private:
   func::FuncOp begin(StringRef name, ArrayRef<Named> arguments);
   void finish(func::FuncOp func, ArrayRef<Value> results, ArrayRef<StringRef> names);
+  LogicalResult buildOperations(StepBuilder &step);
   void buildPositions(EntrySource &source, IRMapping &mapping);
   SoftmaxOp findLastCrossAttention();
 
@@ -172,14 +175,41 @@ void EntryBuilder::finish(func::FuncOp func, ArrayRef<Value> results, ArrayRef<S
 
 LogicalResult EntryBuilder::buildStep(StringRef name, bool isTopK) {
   constexpr int64_t dynamic = ShapedType::kDynamic;
-  func::FuncOp func = begin(name, {{"ids", ids({dynamic, 1}, {"row", "query"})},
-                                   {"positions", ids({dynamic}, {"row"})},
-                                   {"sources", ids({dynamic}, {"row"})},
-                                   {"ancestors", ids({dynamic, dynamic}, {"row", "capacity"})},
-                                   {"source_lengths", values.getLengths().getType()}});
-  EntrySource source(values, func.getArgument(4));
-  StepBuilder step(builder, {func.getArgument(1), func.getArgument(3), func.getArgument(2)}, source, symbols);
+  SmallVector<Named> arguments{{"ids", ids({dynamic, 1}, {"row", "query"})},
+                               {"positions", ids({dynamic}, {"row"})},
+                               {"ancestors", ids({dynamic, dynamic}, {"row", "capacity"})}};
+  if (values.hasSource()) {
+    arguments.insert(arguments.begin() + 2, Named{"sources", ids({dynamic}, {"row"})});
+    arguments.push_back({"source_lengths", values.getLengths().getType()});
+  }
+  func::FuncOp func = begin(name, arguments);
+  StepInputs inputs{func.getArgument(1), func.getArgument(2), Value()};
+  if (values.hasSource())
+    inputs = {func.getArgument(1), func.getArgument(3), func.getArgument(2)};
+  EntrySource source(values, values.hasSource() ? Value(func.getArgument(4)) : Value());
+  StepBuilder step(builder, inputs, source, symbols);
   step.map(decode.getArgument(0), func.getArgument(0));
+  if (failed(buildOperations(step)))
+    return failure();
+  Choice choice = chooseTokens(builder, getLogits().getLoc(), step.lookup(getLogits()), isTopK);
+  finish(func, choice.values, choice.names);
+  return success();
+}
+
+LogicalResult EntryBuilder::buildPrefill() {
+  constexpr int64_t dynamic = ShapedType::kDynamic;
+  func::FuncOp func = begin("prefill", {{"source_ids", ids({dynamic, dynamic}, {"batch", "source"})},
+                                        {"positions", ids({dynamic}, {"batch"})}});
+  EntrySource source(values, Value());
+  StepBuilder step(builder, {func.getArgument(1), Value(), Value()}, source, symbols);
+  step.map(decode.getArgument(0), func.getArgument(0));
+  if (failed(buildOperations(step)))
+    return failure();
+  finish(func, {}, {});
+  return success();
+}
+
+LogicalResult EntryBuilder::buildOperations(StepBuilder &step) {
   for (Operation &op : decode.getBody().front().without_terminator()) {
     if (llvm::any_of(op.getResults(), [&](Value result) { return values.isFromSource(result); }))
       continue;
@@ -191,8 +221,6 @@ LogicalResult EntryBuilder::buildStep(StringRef name, bool isTopK) {
     else if (failed(queryAxis.buildStep(step)))
       return failure();
   }
-  Choice choice = chooseTokens(builder, getLogits().getLoc(), step.lookup(getLogits()), isTopK);
-  finish(func, choice.values, choice.names);
   return success();
 }
 
@@ -210,10 +238,11 @@ void EntryBuilder::buildPositions(EntrySource &source, IRMapping &mapping) {
 
 void EntryBuilder::buildScore() {
   Type targetIds = decode.getArgument(0).getType();
-  func::FuncOp func = begin(
-      "score",
-      {{"target_ids", targetIds}, {"labels", targetIds}, {"source_lengths", values.getLengths().getType()}});
-  EntrySource source(values, func.getArgument(2));
+  SmallVector<Named> arguments{{"target_ids", targetIds}, {"labels", targetIds}};
+  if (values.hasSource())
+    arguments.push_back({"source_lengths", values.getLengths().getType()});
+  func::FuncOp func = begin("score", arguments);
+  EntrySource source(values, values.hasSource() ? Value(func.getArgument(2)) : Value());
   IRMapping mapping;
   mapping.map(decode.getArgument(0), func.getArgument(0));
   buildPositions(source, mapping);
@@ -255,15 +284,15 @@ struct DeriveEntries : impl::DeriveEntriesBase<DeriveEntries> {
       derivePredictions(predict, symbols);
     if (!decode)
       return;
-    if (!encode) {
+    if (!encode && decode.getNumArguments() > 1) {
       decode.emitOpError("has no 'encode' beside it");
       return signalPassFailure();
     }
-    if (failed(derive(encode, decode, symbols)))
+    if (failed(encode ? deriveWithSource(encode, decode, symbols) : deriveAlone(decode, symbols)))
       signalPassFailure();
   }
 
-  LogicalResult derive(func::FuncOp encode, func::FuncOp decode, SymbolTable &symbols) {
+  LogicalResult deriveWithSource(func::FuncOp encode, func::FuncOp decode, SymbolTable &symbols) {
     unsigned encoded = std::max(encode.getNumResults(), 1u);
     if (failed(checkSignature(encode, 2, encoded)) || failed(checkSignature(decode, 2 + encoded, 1)))
       return failure();
@@ -278,14 +307,32 @@ struct DeriveEntries : impl::DeriveEntriesBase<DeriveEntries> {
     encode.setArgAttr(1, "attn.name", StringAttr::get(&getContext(), "source_lengths"));
     values.moveToEncoder(encode, symbols);
     eraseDeadOperations(encode.getBody().front());
+    numSourceStates += values.size();
     EntryBuilder entries(decode, values, symbols);
+    return deriveEntries(entries, decode, values, symbols);
+  }
+
+  LogicalResult deriveAlone(func::FuncOp decode, SymbolTable &symbols) {
+    if (failed(checkSignature(decode, 1, 1)))
+      return failure();
+    SourceValues values(decode);
+    if (failed(checkCausality(decode, values)))
+      return failure();
+    EntryBuilder entries(decode, values, symbols);
+    if (failed(entries.buildPrefill()))
+      return failure();
+    return deriveEntries(entries, decode, values, symbols);
+  }
+
+  /// What decoders have with a source and without one.
+  LogicalResult deriveEntries(EntryBuilder &entries, func::FuncOp decode, const SourceValues &values,
+                              SymbolTable &symbols) {
     if (failed(entries.buildStep("step", /*isTopK=*/true)) ||
         failed(entries.buildStep("probabilities", /*isTopK=*/false)))
       return failure();
     entries.buildScore();
     entries.buildAttend();
     symbols.erase(decode);
-    numSourceStates += values.size();
     numCaches += llvm::range_size(getOperation().getOps<StateOp>()) - values.size();
     return success();
   }

@@ -1,7 +1,8 @@
 //===- FuseLinear.cpp - a matmul and its epilogue -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activation, residual and the like belong to the matmul before them; a norm is the kernel's second stage.
+// Activation, residual and the like belong to the matmul before them, and so does a second matmul that gates
+// it; a norm is the kernel's second stage.
 
 #include "dialect/Transforms/Fusion.h"
 #include "dialect/Transforms/Passes.h"
@@ -15,33 +16,70 @@ namespace attn {
 
 namespace {
 
+/// The operations of a chain from a linear of `input` to `value`, if nothing else reads any of them.
+SmallVector<Operation *> findGate(Value value, Value input) {
+  SmallVector<Operation *> chain;
+  while (Operation *op = value.hasOneUse() ? value.getDefiningOp() : nullptr) {
+    chain.push_back(op);
+    if (auto linear = dyn_cast<LinearOp>(op))
+      return linear.getInput() == input ? chain : SmallVector<Operation *>();
+    if (!isa<ActivationOp, ScaleOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
 struct FuseLinear : impl::FuseLinearBase<FuseLinear> {
   void runOnOperation() override {
     SmallVector<LinearOp> all;
-    for (Block *block : workBlocks(getOperation()))
-      llvm::append_range(all, block->getOps<LinearOp>());
+    for (auto linear : getOperation().getOps<LinearOp>())
+      all.push_back(linear);
+    gates.clear();
     for (LinearOp linear : all)
-      fuseEpilogue(linear);
+      if (!gates.contains(linear))
+        fuseEpilogue(linear);
   }
 
   void fuseEpilogue(LinearOp linear) {
     Group group;
     group.members = {linear};
+    bool isGated = false;
     Value last = linear.getResult();
     while (last.hasOneUse()) {
       Operation *next = findNext(group, last, isPointwise);
       if (!next)
         break;
+      isGated |= takeGates(next, last, linear, group);
       group.members.push_back(next);
       last = next->getResult(0);
     }
-    if (Operation *norm = findNext(group, last, isNorm)) {
+    if (Operation *norm = isGated ? nullptr : findNext(group, last, isNorm)) {
       group.alwaysYielded.insert(last.getAsOpaquePointer());
       group.members.push_back(norm);
     }
     numFused += group.members.size() - 1;
-    fuse(std::move(group), "matmul with epilogue");
+    fuse(std::move(group), isGated ? "gated matmul with epilogue" : "matmul with epilogue");
   }
+
+  /// A gate and what it lets through are two linears of one input: both become members, so that neither is
+  /// written.
+  bool takeGates(Operation *next, Value last, LinearOp linear, Group &group) {
+    bool hasTaken = false;
+    for (Value operand : next->getOperands()) {
+      if (operand == last)
+        continue;
+      SmallVector<Operation *> chain = findGate(operand, linear.getInput());
+      for (Operation *op : chain)
+        if (isa<LinearOp>(op))
+          gates.insert(op);
+      llvm::append_range(group.members, chain);
+      hasTaken |= !chain.empty();
+    }
+    return hasTaken;
+  }
+
+  llvm::DenseSet<Operation *> gates; // linears that are part of another one's region; erased
 };
 
 } // namespace

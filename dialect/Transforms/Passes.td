@@ -24,7 +24,8 @@ def DeriveEntries : Attn_ModulePass<"attn-derive-entries"> {
   let description = [{
     Needs: functions `encode` (source_ids, source_lengths to memory) and `decode` (target_ids, memory, source_lengths
     to logits), axes named; or neither of them, as in a module of graphs, which stays as it is.
-    Of an encoder that stands alone, `predict` (its last argument `rows`, to `logits`).
+    Of an encoder that stands alone, `predict` (its last argument `rows`, to `logits`); of a decoder that stands
+    alone, `decode` (target_ids to logits), from which comes `prefill` as well: a step over all of a prompt.
 
     Leaves: `encode` (writes states, returns nothing), `step`, `probabilities`, `score` and, where the decoder attends
     to the source, `attend`; no `decode`. Values of `decode` that depend on the source alone are computed in
@@ -206,7 +207,8 @@ def FuseLinear : Attn_FunctionPass<"attn-fuse-linear"> {
   let description = [{
     Needs: vocabulary projections are fused already. Leaves: each linear in a region with the pointwise operations
     after it and at most one norm at the end. Values that others read are yielded too; the norm's input always is, so
-    that the kernel needs no scratch for it.
+    that the kernel needs no scratch for it. A linear of the same input that gates the first, or is gated by it, is in
+    its region too, and then there is no norm.
 
     Before:
     ```mlir

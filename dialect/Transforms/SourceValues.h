@@ -21,6 +21,8 @@ public:
   void moveToEncoder(mlir::func::FuncOp encode, mlir::SymbolTable &symbols);
 
   StateOp getState(mlir::Value root) const { return states.lookup(root); }
+  /// False for a decoder that stands alone.
+  bool hasSource() const { return decode.getNumArguments() > 1; }
   mlir::BlockArgument getLengths() const { return decode.getArguments().back(); }
   size_t size() const { return states.size(); }
 
@@ -39,8 +41,10 @@ private:
 /// Reads source values in one entry.
 class EntrySource : public SourceReader {
 public:
+  /// `lengths` is null where there is no source.
   EntrySource(const SourceValues &values, mlir::Value lengths) : values(values) {
-    mapping.map(values.getLengths(), lengths);
+    if (lengths)
+      mapping.map(values.getLengths(), lengths);
   }
   bool isFromSource(mlir::Value decoded) const override { return values.isFromSource(decoded); }
   mlir::Value read(mlir::OpBuilder &builder, mlir::Value decoded) override;

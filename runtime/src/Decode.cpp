@@ -55,6 +55,8 @@ private:
 void Decoder::begin() {
   checkCapacity(rules, session.capacity());
   session.encode(sources, static_cast<int>(sources.size()) * rules.hypotheses, rules.search.maxLength);
+  for (size_t s = 0; !session.model().decoder().hasSource && s < sources.size(); ++s)
+    rules.sentences[s].prompt.assign(sources[s].ids, sources[s].ids + sources[s].count);
   if (options.prefixes)
     scorePrefixes();
   for (size_t s = 0; s < sources.size(); ++s)
@@ -102,9 +104,9 @@ void Decoder::step() {
 }
 
 NextTokens Decoder::nextTokens(int row) const {
-  const size_t count = rules.needsAll ? vocabulary : stepCandidates;
-  const int32_t *ids = rules.needsAll ? nullptr : session.candidates() + row * count;
-  return {{session.scores() + row * count, count}, ids, vocabulary};
+  const int count = rules.needsAll ? vocabulary : stepCandidates;
+  const int32_t *ids = rules.needsAll ? nullptr : session.candidates(row, count);
+  return {{session.scores(row, count), static_cast<size_t>(count)}, ids, vocabulary};
 }
 
 std::vector<Move> Decoder::advanceSentence(size_t sentence, int firstRow, int position) {

@@ -14,6 +14,7 @@ struct ExpectedEntry {
   std::vector<TensorInfo> arguments, results;
 };
 
+/// Of a model that decodes; the first two are always there.
 std::vector<ExpectedEntry> expectedEntries(const std::string &vocabulary) {
   const TensorInfo lengths{"source_lengths", "i32", {"batch"}};
   const TensorInfo targets{"target_ids", "i32", {"batch", "target"}};
@@ -32,6 +33,23 @@ std::vector<ExpectedEntry> expectedEntries(const std::string &vocabulary) {
        {targets, {"labels", "i32", {"batch", "target"}}, lengths},
        {{"log_probabilities", "f32", {"batch", "target"}}}},
       {"attend", {targets, lengths}, {{"attention", "f32", {"batch", "target", "source"}}}},
+  };
+}
+
+/// Of a decoder without a source; the first two are always there.
+std::vector<ExpectedEntry> expectedPromptEntries(const std::string &vocabulary) {
+  const TensorInfo targets{"target_ids", "i32", {"batch", "target"}};
+  const std::vector<TensorInfo> step = {
+      {"ids", "i32", {"row", "1"}}, {"positions", "i32", {"row"}}, {"ancestors", "i32", {"row", "capacity"}}};
+  return {
+      {"prefill", {{"source_ids", "i32", {"batch", "source"}}, {"positions", "i32", {"batch"}}}, {}},
+      {"step",
+       step,
+       {{"scores", "f32", {"row", "1", "candidate"}}, {"candidates", "i32", {"row", "1", "candidate"}}}},
+      {"probabilities", step, {{"log_probabilities", "f32", {"row", "1", vocabulary}}}},
+      {"score",
+       {targets, {"labels", "i32", {"batch", "target"}}},
+       {{"log_probabilities", "f32", {"batch", "target"}}}},
   };
 }
 
@@ -90,8 +108,10 @@ void checkEntries(const Manifest &manifest, const std::vector<ExpectedEntry> &en
 
 void checkDecoderEntries(const Manifest &manifest) {
   checkSizes(manifest, {"batch", "candidate", "capacity", "history", "row", "slot", "source", "target"});
-  // `encode` and `step` must be there.
-  checkEntries(manifest, expectedEntries(std::to_string(manifest.decoder->targetVocabulary)), 2);
+  const std::string vocabulary = std::to_string(manifest.decoder->targetVocabulary);
+  checkEntries(manifest,
+               manifest.decoder->hasSource ? expectedEntries(vocabulary) : expectedPromptEntries(vocabulary),
+               2);
 }
 
 void checkEncoderEntries(const Manifest &manifest) {

@@ -22,10 +22,15 @@ attnrt_session_options makeCapacity(const Model &model) {
   attnrt_session_options options{};
   options.batch = caseCount;
   options.beam = 1;
-  options.source = static_cast<int32_t>(
-      std::min<int64_t>(longestSource, model.decoder().sourceLimit.value_or(longestSource)));
-  options.target = static_cast<int32_t>(
-      std::min<int64_t>(longestTarget, model.decoder().targetLimit.value_or(longestTarget)));
+  const DecoderInfo &decoder = model.decoder();
+  int64_t sourceLimit = decoder.sourceLimit.value_or(longestSource);
+  int64_t targetLimit = decoder.targetLimit.value_or(longestSource + longestTarget);
+  if (!decoder.hasSource) { // prompt and output share the positions
+    sourceLimit = (std::min(sourceLimit, targetLimit) + 1) / 2;
+    targetLimit -= std::min<int64_t>(longestSource, sourceLimit) - 1;
+  }
+  options.source = static_cast<int32_t>(std::min<int64_t>(longestSource, sourceLimit));
+  options.target = static_cast<int32_t>(std::min<int64_t>(longestTarget, targetLimit));
   options.uses = ATTNRT_USE_DECODE | ATTNRT_USE_SCORE;
   options.threads = 1;
   return options;
@@ -137,9 +142,10 @@ std::string recordGolden(const std::shared_ptr<const Model> &model) {
   golden["variant"] = model->variant().name;
   golden["cases"] = nlohmann::ordered_json::array();
   const std::optional<EncoderInfo> &encoder = model->manifest().encoder;
-  const auto limit = encoder ? encoder->sourceLimit : model->decoder().sourceLimit;
   const int32_t vocabulary = encoder ? encoder->vocabulary : model->decoder().sourceVocabulary;
-  const auto longest = static_cast<int32_t>(std::min<int64_t>(longestSource, limit.value_or(longestSource)));
+  const auto longest = encoder ? static_cast<int32_t>(std::min<int64_t>(
+                                     longestSource, encoder->sourceLimit.value_or(longestSource)))
+                               : makeCapacity(*model).source;
   for (const GoldenCase &one : computeCases(model, makeSources(vocabulary, longest))) {
     nlohmann::ordered_json json = {{"source", one.source}};
     json[encoder ? "predicted" : "target"] = one.target;

@@ -83,7 +83,8 @@ TokensInfo readTokens(const JsonReader &json, const DecoderInfo &decoder) {
   const auto target = [&](const JsonReader &id) { return id.integerOrNull(0, decoder.targetVocabulary - 1); };
   const auto source = [&](const JsonReader &id) { return id.integerOrNull(0, decoder.sourceVocabulary - 1); };
   TokensInfo tokens;
-  tokens.start = json.at("start").integer(0, decoder.targetVocabulary - 1);
+  if (decoder.hasSource)
+    tokens.start = json.at("start").integer(0, decoder.targetVocabulary - 1);
   tokens.end = json.at("end").integer(0, decoder.targetVocabulary - 1);
   tokens.pad = target(json.at("pad"));
   tokens.unknown = target(json.at("unknown"));
@@ -191,8 +192,9 @@ DecodingInfo readDecoding(const JsonReader &json, int32_t vocabulary) {
   return decoding;
 }
 
-DecoderInfo readDecoder(const JsonReader &json) {
+DecoderInfo readDecoder(const JsonReader &json, bool hasSource) {
   DecoderInfo decoder;
+  decoder.hasSource = hasSource;
   decoder.sourceLimit = json.at("limits").at("source").integerOrNull(1, largest);
   decoder.targetLimit = json.at("limits").at("target").integerOrNull(1, largest);
   decoder.sourceVocabulary = json.at("vocabulary").at("source").integer(1, largest);
@@ -363,14 +365,14 @@ Manifest readManifest(std::string_view text) {
   manifest.kernelCount = readNames(json.at("kernels")).size();
   manifest.weights = readWeights(json.at("weights"));
   const std::string kind = json.at("kind").string();
-  if (kind == "encoder_decoder") {
-    manifest.decoder = readDecoder(json);
+  if (kind == "encoder_decoder" || kind == "decoder") {
+    manifest.decoder = readDecoder(json, /*hasSource=*/kind == "encoder_decoder");
     manifest.golden = readGolden(json.at("golden"), *manifest.decoder);
   } else if (kind == "encoder") {
     manifest.encoder = readEncoder(json);
     manifest.golden = readEncoderGolden(json.at("golden"), *manifest.encoder);
   } else if (kind != "graph") {
-    json.reject("kind '", kind, "' is none of encoder_decoder, encoder and graph");
+    json.reject("kind '", kind, "' is none of encoder_decoder, encoder, decoder and graph");
   }
   const std::string &recorded = manifest.golden.variant;
   const auto isRecorded = [&](const VariantInfo &variant) { return variant.name == recorded; };

@@ -116,8 +116,9 @@ struct EncoderInfo {
   TokenizerInfo tokenizer;
 };
 
-/// Everything that only an encoder-decoder has.
+/// Everything that only a model that decodes has.
 struct DecoderInfo {
+  bool hasSource = true; // false: it continues prompts, and what is called source is the prompt
   std::optional<int64_t> sourceLimit, targetLimit;
   int32_t sourceVocabulary = 0, targetVocabulary = 0;
   TokensInfo tokens;

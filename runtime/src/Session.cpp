@@ -40,29 +40,31 @@ void Session::allocate() {
   size(Batch) = room.batch;
   size(Source) = room.source;
   size(Slot) = size(Row) = slots;
-  size(Capacity) = size(History) = size(Target) = room.target;
+  size(Capacity) = size(History) = size(Target) = mostPositions();
   // Two per hypothesis of the beam, and those that may turn out to be forbidden (the end token among them).
   size(Candidate) = std::min(vocabulary, 2 * int64_t(room.beam) + room.suppressed + 1);
 
-  arena = Memory(std::max({EntryCaller::arenaFor("encode"), arenaFor(ATTNRT_USE_DECODE, "step"),
-                           arenaFor(ATTNRT_USE_SAMPLE, "probabilities"), arenaFor(ATTNRT_USE_SCORE, "score"),
-                           arenaFor(ATTNRT_USE_ATTEND, "attend")}));
+  arena = Memory(std::max({EntryCaller::arenaFor("encode"), EntryCaller::arenaFor("prefill"),
+                           arenaFor(ATTNRT_USE_DECODE, "step"), arenaFor(ATTNRT_USE_SAMPLE, "probabilities"),
+                           arenaFor(ATTNRT_USE_SCORE, "score"), arenaFor(ATTNRT_USE_ATTEND, "attend")}));
   state = Memory(owner->stateBytes(sizes));
-  int64_t resultCount = std::max(slots * size(Candidate), int64_t(room.batch) * room.target);
+  int64_t resultCount = std::max(slots * size(Candidate), int64_t(room.batch) * mostPositions());
   if (room.uses & ATTNRT_USE_SAMPLE)
     resultCount = std::max(resultCount, slots * vocabulary);
   results = Memory(resultCount * int64_t(sizeof(float)));
 
   sourceIds.resize(size_t(room.batch) * room.source);
+  promptIds.resize(hasPrompts() ? sourceIds.size() : 0);
   sourceLengths.resize(room.batch);
   ids.resize(slots);
   positions.resize(slots);
+  nextPositions.resize(slots);
   sentences.resize(slots);
-  ancestors.resize(slots * room.target);
-  nextAncestors.resize(slots * room.target);
+  ancestors.resize(slots * mostPositions());
+  nextAncestors.resize(slots * mostPositions());
   candidateIds.resize(slots * size(Candidate));
-  targetIds.resize(size_t(room.batch) * room.target);
-  labels.resize(size_t(room.batch) * room.target);
+  targetIds.resize(room.batch * mostPositions());
+  labels.resize(room.batch * mostPositions());
 }
 
 void Session::callFor(uint32_t use, const char *entry, std::vector<void *> tensors) {
@@ -74,7 +76,7 @@ void Session::callFor(uint32_t use, const char *entry, std::vector<void *> tenso
   call(entry, std::move(tensors));
 }
 
-void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPosition) {
+void Session::placeSources(std::span<const attnrt_ids> sources) {
   checkSources(sources, owner->decoder().sourceVocabulary);
   size_t longest = 0;
   for (const attnrt_ids &source : sources)
@@ -88,43 +90,98 @@ void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPos
   }
   size(Batch) = static_cast<int64_t>(sources.size());
   size(Source) = static_cast<int64_t>(longest);
+}
+
+void Session::checkPositions(int64_t count) const {
+  const std::optional<int64_t> limit = owner->decoder().targetLimit;
+  check(!limit || count <= *limit, ATTNRT_OUT_OF_RANGE, "the prompt and what follows it may have ", count,
+        " tokens, the model has positions for ", *limit);
+}
+
+void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPosition) {
+  placeSources(sources);
   size(Slot) = size(Row) = slots;
   size(Capacity) = lastPosition;
   size(History) = size(Target) = size(Candidate) = 1;
-  call("encode", {sourceIds.data(), sourceLengths.data()});
+  if (!hasPrompts())
+    return call("encode", {sourceIds.data(), sourceLengths.data()});
+  size(Capacity) = size(Source) - 1 + lastPosition; // the last token's successor is not read again
+  checkPositions(size(Capacity));
+}
+
+/// Fills the caches with the prompts but for their last tokens, which the first step reads.
+void Session::prefill() {
+  const int64_t batch = size(Batch), padded = size(Source), longest = padded - 1;
+  if (longest == 0)
+    return;
+  for (int64_t s = 0; s < batch; ++s)
+    std::copy_n(sourceIds.data() + s * padded, longest, promptIds.data() + s * longest);
+  std::fill_n(nextPositions.begin(), batch, 0);
+  size(Source) = longest;
+  call("prefill", {promptIds.data(), nextPositions.data()});
+  size(Source) = padded;
 }
 
 void Session::startRows() {
-  rows = static_cast<int>(size(Batch));
-  for (int row = 0; row < rows; ++row) {
-    ids[row] = owner->decoder().tokens.start;
-    positions[row] = 0;
-    sentences[row] = row;
-    std::fill_n(ancestors.begin() + row * size(Capacity), size(Capacity), 0);
-    ancestors[row * size(Capacity)] = row;
-  }
+  const int count = static_cast<int>(size(Batch));
+  liveSlots.resize(count);
+  stepRows = count;
   size(History) = 1;
+  if (hasPrompts())
+    prefill();
+  for (int row = 0; row < count; ++row) {
+    const int length = hasPrompts() ? sourceLengths[row] : 1;
+    liveSlots[row] = row;
+    ids[row] = hasPrompts() ? sourceIds[row * size(Source) + length - 1] : owner->decoder().tokens.start;
+    positions[row] = length - 1;
+    sentences[row] = row;
+    std::fill_n(ancestors.begin() + row * size(Capacity), size(Capacity), row);
+    size(History) = std::max<int64_t>(size(History), length);
+  }
+}
+
+/// With a source all rows are at one position, so live rows stand side by side. Prompts differ in
+/// length: a sentence keeps slots of its own, or others would overwrite what it still reads. Those that it
+/// does not need now are rows whose results nobody reads, at position 0, where only prompts' slots are read.
+void Session::placeRows(const std::vector<StepRow> &next) {
+  liveSlots.resize(next.size());
+  stepRows = 0;
+  int rank = 0; // among the sentence's rows
+  for (size_t row = 0; row < next.size(); ++row) {
+    rank = row > 0 && next[row - 1].sentence == next[row].sentence ? rank + 1 : 0;
+    liveSlots[row] =
+        hasPrompts() ? static_cast<int>(rank * size(Batch)) + next[row].sentence : static_cast<int>(row);
+    stepRows = std::max(stepRows, liveSlots[row] + 1);
+  }
 }
 
 void Session::moveRows(const std::vector<StepRow> &next) {
-  const int64_t capacity = size(Capacity), position = size(History);
+  const int64_t capacity = size(Capacity);
+  const std::vector<int> parents = liveSlots;
+  placeRows(next);
+  std::fill_n(ids.begin(), stepRows, 0);
+  std::fill_n(sentences.begin(), stepRows, 0);
+  std::fill_n(nextPositions.begin(), stepRows, 0);
+  for (int64_t slot = 0; slot < stepRows; ++slot)
+    std::fill_n(nextAncestors.begin() + slot * capacity, capacity, static_cast<int32_t>(slot));
+  size(History) = 1;
   for (size_t row = 0; row < next.size(); ++row) {
-    const int32_t *from = ancestors.data() + next[row].parent * capacity;
-    int32_t *to = nextAncestors.data() + row * capacity;
-    std::copy_n(from, position, to);
-    std::fill(to + position, to + capacity, 0);
-    to[position] = static_cast<int32_t>(row);
-    ids[row] = next[row].id;
-    sentences[row] = next[row].sentence;
-    positions[row] = static_cast<int32_t>(position);
+    const int slot = liveSlots[row], parent = parents[next[row].parent];
+    const int32_t position = positions[parent] + 1;
+    std::copy_n(ancestors.data() + parent * capacity, position, nextAncestors.data() + slot * capacity);
+    ids[slot] = next[row].id;
+    sentences[slot] = next[row].sentence;
+    nextPositions[slot] = position;
+    size(History) = std::max<int64_t>(size(History), position + 1);
   }
   ancestors.swap(nextAncestors);
-  rows = static_cast<int>(next.size());
-  size(History) = position + 1;
+  positions.swap(nextPositions);
 }
 
 std::vector<void *> Session::stepArguments() {
-  size(Row) = rows;
+  size(Row) = stepRows;
+  if (hasPrompts())
+    return {ids.data(), positions.data(), ancestors.data()};
   return {ids.data(), positions.data(), sentences.data(), ancestors.data(), sourceLengths.data()};
 }
 
@@ -142,13 +199,16 @@ void Session::probabilities() {
   callFor(ATTNRT_USE_SAMPLE, "probabilities", std::move(tensors));
 }
 
+/// The position whose token the target's first one follows: the prompt's last one, or the start token.
+size_t Session::firstLabel(size_t sentence) const { return hasPrompts() ? sourceLengths[sentence] - 1 : 0; }
+
 int Session::placeTargets(std::span<const attnrt_ids> targets) {
   check(targets.size() == static_cast<size_t>(size(Batch)), ATTNRT_INTERNAL,
         "targets and sources differ in number");
   const DecoderInfo &decoder = owner->decoder();
   size_t longest = 0;
   for (size_t t = 0; t < targets.size(); ++t) {
-    longest = std::max(longest, targets[t].count + 1);
+    longest = std::max(longest, targets[t].count + firstLabel(t) + 1);
     check(targets[t].count < static_cast<size_t>(room.target), ATTNRT_OUT_OF_RANGE, "target ", t, " has ",
           targets[t].count, " tokens and the end token, the session has room for ", room.target);
     for (size_t i = 0; i < targets[t].count; ++i)
@@ -161,8 +221,12 @@ int Session::placeTargets(std::span<const attnrt_ids> targets) {
     int32_t *input = targetIds.data() + t * longest, *label = labels.data() + t * longest;
     std::fill_n(input, longest, pad);
     std::fill_n(label, longest, pad);
-    input[0] = decoder.tokens.start;
-    std::copy_n(targets[t].ids, targets[t].count, input + 1);
+    if (hasPrompts())
+      std::copy_n(sourceIds.data() + t * size(Source), sourceLengths[t], input);
+    else
+      input[0] = decoder.tokens.start;
+    label += firstLabel(t);
+    std::copy_n(targets[t].ids, targets[t].count, input + firstLabel(t) + 1);
     std::copy_n(targets[t].ids, targets[t].count, label);
     label[targets[t].count] = decoder.tokens.end;
   }
@@ -172,10 +236,16 @@ int Session::placeTargets(std::span<const attnrt_ids> targets) {
 std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targets) {
   const int longest = placeTargets(targets);
   size(Target) = longest;
-  callFor(ATTNRT_USE_SCORE, "score", {targetIds.data(), labels.data(), sourceLengths.data(), results.data()});
+  std::vector<void *> tensors = {targetIds.data(), labels.data()};
+  if (hasPrompts())
+    checkPositions(longest);
+  else
+    tensors.push_back(sourceLengths.data());
+  tensors.push_back(results.data());
+  callFor(ATTNRT_USE_SCORE, "score", std::move(tensors));
   std::vector<std::vector<float>> all;
   for (size_t t = 0; t < targets.size(); ++t) {
-    const float *first = results.as<float>() + t * longest;
+    const float *first = results.as<float>() + t * longest + firstLabel(t);
     all.emplace_back(first, first + targets[t].count + 1);
   }
   return all;

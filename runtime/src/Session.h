@@ -24,24 +24,25 @@ public:
   Session(std::shared_ptr<const Model> model, const attnrt_session_options &options, Executor *executor);
 
   /// Begins a request: computes what depends on the sources alone. `slots` hypotheses and `positions` tokens
-  /// of each will follow at most.
+  /// of each will follow at most. Without an encoder, sources are prompts.
   void encode(std::span<const attnrt_ids> sources, int slots, int positions);
 
-  /// Begins decoding: one row per sentence, at the start token.
+  /// Begins decoding: one row per sentence, at the start token or the prompt's last one.
   void startRows();
   /// Replaces the rows by the next step's.
   void moveRows(const std::vector<StepRow> &next);
-  int rowCount() const { return rows; }
 
   /// Computes the best `count` tokens of each row (row x count, best first).
   void step(int count);
-  const int32_t *candidates() const { return candidateIds.data(); }
+  const int32_t *candidates(int row, int count) const { return candidateIds.data() + liveSlots[row] * count; }
 
   /// Computes the log-probabilities of each row's next token (row x vocabulary).
   void probabilities();
 
-  /// The log-probabilities that step() or probabilities() computed last.
-  const float *scores() const { return results.as<float>(); }
+  /// The `count` log-probabilities of a row that step() or probabilities() computed last.
+  const float *scores(int row, int count) const {
+    return results.as<float>() + int64_t(liveSlots[row]) * count;
+  }
 
   /// The log-probabilities of each target's tokens, then of the end token: one list per sentence of the
   /// request.
@@ -60,6 +61,13 @@ private:
   int64_t arenaFor(uint32_t use, const char *entry) const;
   void callFor(uint32_t use, const char *entry, std::vector<void *> tensors);
   std::vector<void *> stepArguments();
+  bool hasPrompts() const { return !owner->decoder().hasSource; }
+  int64_t mostPositions() const { return int64_t(room.target) + (hasPrompts() ? room.source : 0); }
+  void placeSources(std::span<const attnrt_ids> sources);
+  void checkPositions(int64_t count) const;
+  void prefill();
+  void placeRows(const std::vector<StepRow> &next);
+  size_t firstLabel(size_t sentence) const;
   int placeTargets(std::span<const attnrt_ids> targets);
   int64_t &size(Size which) { return sizes[places[which]]; }
   int64_t size(Size which) const { return sizes[places[which]]; }
@@ -67,11 +75,14 @@ private:
   std::vector<int> places; // of each Size in `sizes`
   Memory results;
   std::vector<int32_t> sourceIds, sourceLengths;  // batch x source, batch
+  std::vector<int32_t> promptIds;                 // batch x source: prompts without their last tokens
   std::vector<int32_t> ids, positions, sentences; // row
+  std::vector<int32_t> nextPositions;             // row
   std::vector<int32_t> ancestors, nextAncestors;  // row x capacity
   std::vector<int32_t> candidateIds;              // row x candidate
   std::vector<int32_t> targetIds, labels;         // batch x target
-  int rows = 0;
+  std::vector<int> liveSlots;                     // of each live row: its place in the vectors above
+  int stepRows = 0;                               // up to the last of them
 };
 
 } // namespace attnrt

@@ -42,10 +42,16 @@ void forbidBadWords(std::span<const int32_t> history, const std::vector<std::vec
   }
 }
 
-/// Sorted; without the tokens that are always suppressed.
-std::vector<int32_t> findForbidden(const TokenRules &rules, const SentenceRules &sentence,
+/// All that was read: of a prompt `history` has only the last token's place.
+std::vector<int32_t> readBefore(const SentenceRules &sentence, std::span<const int32_t> history) {
+  std::vector<int32_t> read = sentence.prompt;
+  read.insert(read.end(), history.begin() + (read.empty() ? 0 : 1), history.end());
+  return read;
+}
+
+/// Sorted; without the tokens that are always suppressed. `position` counts the output's tokens.
+std::vector<int32_t> findForbidden(const TokenRules &rules, const SentenceRules &sentence, size_t position,
                                    std::span<const int32_t> history) {
-  const size_t position = history.size() - 1;
   std::vector<int32_t> forbidden;
   if (position < static_cast<size_t>(rules.minLength))
     forbidden.push_back(rules.end);
@@ -143,10 +149,11 @@ std::vector<Candidate> chooseCandidates(const TokenRules &rules, const SentenceR
                                         size_t wanted) {
   if (rules.forcedLast && history.size() == static_cast<size_t>(rules.maxLength))
     return {{*rules.forcedLast, 0, 0}};
-  const std::vector<int32_t> forbidden = findForbidden(rules, sentence, history);
+  const std::vector<int32_t> read = readBefore(sentence, history);
+  const std::vector<int32_t> forbidden = findForbidden(rules, sentence, history.size() - 1, read);
   std::vector<int32_t> repeated;
   if (rules.repetitionPenalty != 1) {
-    repeated.assign(history.begin(), history.end());
+    repeated = read;
     sortAndDeduplicate(repeated);
   }
   const size_t touched = rules.suppressed.size() + forbidden.size() + repeated.size();

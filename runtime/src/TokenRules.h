@@ -48,12 +48,13 @@ struct TokenRules {
 
 /// What a sentence adds to the request's rules.
 struct SentenceRules {
+  std::vector<int32_t> prompt;    // read before the output, instead of a start token; empty: there is none
   std::vector<Candidate> forced;  // how each of its outputs begins
   std::vector<int32_t> shortlist; // sorted, the end token among them; empty: all tokens are allowed
 };
 
-/// The tokens that may follow `history` (the start token, then the output so far): at least the best `wanted`
-/// by score, or all that are allowed, in no particular order.
+/// The tokens that may follow `history` (the start token or the prompt's last one, then the output so far):
+/// at least the best `wanted` by score, or all that are allowed, in no particular order.
 std::vector<Candidate> chooseCandidates(const TokenRules &rules, const SentenceRules &sentence,
                                         std::span<const int32_t> history, const NextTokens &next,
                                         size_t wanted);

@@ -80,11 +80,40 @@ static KernelCase linearNorm(int in, int out, bool layer) {
           {}};
 }
 
+/// activation(x w + b) * (x v + c): errors of both linears, each grown by the other's size (about 3 here).
+static KernelCase gatedCase(int in, int out, const std::string &activation, bool hasBias) {
+  std::string types =
+      "(" + rows(in) + ", " + matrix(out, in) + (hasBias ? ", " + vector(out) : "") + ") -> " + rows(out);
+  std::string text = "attn.kernel @k {\n^bb0(%x: " + rows(in) + ", %w: " + matrix(out, in) +
+                     (hasBias ? ", %b: " + vector(out) : "") + ", %v: " + matrix(out, in) +
+                     (hasBias ? ", %c: " + vector(out) : "") + "):\n  %0 = attn.linear %x, %w" +
+                     (hasBias ? " bias %b" : "") + " : " + types + "\n  %1 = attn.activation " + activation +
+                     " %0 : " + rows(out) + "\n  %2 = attn.linear %x, %v" + (hasBias ? " bias %c" : "") +
+                     " : " + types + "\n  %3 = attn.mul %1, %2 : " + rows(out) +
+                     "\n  attn.yield %3 : " + rows(out) + "\n}\n";
+  return {"gated_" + std::to_string(in) + "x" + std::to_string(out) + "_" + activation,
+          text,
+          rowSizes({1, 3, 7, 9, 37, 513}),
+          8 * (in * U + 1e-6),
+          {},
+          {}};
+}
+
 std::vector<KernelCase> matmulCases() {
-  return {linearCase(512, 512, "relu"),    linearCase(20, 5, ""),      linearCase(43, 20, "gelu"),
-          linearCase(72, 43, "silu"),      linearCase(64, 72, "tanh"), linearCase(5, 544, "gelu_tanh"),
-          linearCase(2048, 64, "sigmoid"), linearWithoutBias(20, 43),  linearNorm(64, 512, true),
-          linearNorm(20, 20, true),        linearNorm(72, 43, false)};
+  return {linearCase(512, 512, "relu"),
+          linearCase(20, 5, ""),
+          linearCase(43, 20, "gelu"),
+          linearCase(72, 43, "silu"),
+          linearCase(64, 72, "tanh"),
+          linearCase(5, 544, "gelu_tanh"),
+          linearCase(2048, 64, "sigmoid"),
+          linearWithoutBias(20, 43),
+          linearNorm(64, 512, true),
+          linearNorm(20, 20, true),
+          linearNorm(72, 43, false),
+          gatedCase(20, 43, "relu", true),
+          gatedCase(72, 80, "gelu_tanh", false),
+          gatedCase(64, 544, "silu", true)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -406,6 +435,14 @@ std::vector<KernelCase> rowCases() {
                  "\n  attn.yield %0 : " + cache + "\n",
              {{{"row", 1}, {"slot", 1}, {"capacity", 3}}, {{"row", 3}, {"slot", 5}, {"capacity", 17}}}, 0));
   cases.back().idSizes[2] = "capacity";
+  std::string prompts = heads("row", 2, "source", 20);
+  cases.push_back(simple("append_prompts", "%f: " + prompts + ", %c: " + cache + ", %p: " + ids,
+                         "  %0 = attn.append %f, %c at %p : (" + prompts + ", " + cache + ", " + ids +
+                             ") -> " + cache + "\n  attn.yield %0 : " + cache + "\n",
+                         {{{"row", 1}, {"source", 1}, {"slot", 1}, {"capacity", 1}},
+                          {{"row", 3}, {"source", 13}, {"slot", 5}, {"capacity", 17}}},
+                         0));
+  cases.back().idLimits[2] = 1;
   std::vector<KernelCase> states = stateCases();
   cases.insert(cases.end(), states.begin(), states.end());
   return cases;

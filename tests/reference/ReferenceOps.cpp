@@ -352,9 +352,10 @@ Array append(const Array &fresh, const Array &cache, const Array &positions) {
   Array result = cache;
   for (int64_t r = 0; r < fresh.extent(0); ++r)
     for (int64_t h = 0; h < fresh.extent(1); ++h)
-      for (int64_t w = 0; w < fresh.extent(3); ++w)
-        result.values[result.at({r, h, int64_t(positions.values[r]) % cache.extent(2), w})] =
-            fresh.values[fresh.at({r, h, 0, w})];
+      for (int64_t q = 0; q < fresh.extent(2); ++q)
+        for (int64_t w = 0; w < fresh.extent(3); ++w)
+          result.values[result.at({r, h, (int64_t(positions.values[r]) + q) % cache.extent(2), w})] =
+              fresh.values[fresh.at({r, h, q, w})];
   return result;
 }
 

@@ -280,7 +280,7 @@ typedef struct attnrt_hypothesis {
  * sum is of the log-probabilities as the rules changed them (`total`, if none did), plus the coverage
  * penalty. With `on_token`, greedy search and sampling report each token when it is chosen, beam search
  * reports its n-best lists when a sentence is done. `options` may be null. On success
- * `*out` is yours: free it with attnrt_result_destroy(). */
+ * `*out` is yours: free it with attnrt_result_destroy(). Prompts (of decoders alone) are not repeated. */
 attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_ids *sources,
                             const attnrt_decode_options *options, attnrt_result **out);
 
@@ -328,7 +328,7 @@ attnrt_status attnrt_predict(attnrt_session *session, size_t count, const attnrt
 
 /* ---- Scoring and attention ----------------------------------------------------------------------- */
 
-/* The log-probability of each token of given targets, then of the end token after it.
+/* The log-probability of each token of given targets (after prompts, likewise), then of the end token.
  * `log_probabilities` takes targets[0].count + 1 values, then targets[1].count + 1, and so on. */
 attnrt_status attnrt_score(attnrt_session *session, size_t count, const attnrt_ids *sources,
                            const attnrt_ids *targets, float *log_probabilities);

@@ -59,9 +59,9 @@ func.func @mean_heads_c1_unknown_heads(%w: tensor<1x?x3x4xf32>) {
 
 // -----
 
-func.func @append_c1_two_positions(%f: tensor<1x2x2x4xf32>, %c: tensor<5x2x9x4xf32>, %p: tensor<1xi32>) {
-  // expected-error @below {{needs one query position, but appends 'tensor<1x2x2x4xf32>'}}
-  %a = attn.append %f, %c at %p : (tensor<1x2x2x4xf32>, tensor<5x2x9x4xf32>, tensor<1xi32>) -> tensor<5x2x9x4xf32>
+func.func @append_c1_too_many_positions(%f: tensor<1x2x10x4xf32>, %c: tensor<5x2x9x4xf32>, %p: tensor<1xi32>) {
+  // expected-error @below {{appends 10 positions to a cache of 9}}
+  %a = attn.append %f, %c at %p : (tensor<1x2x10x4xf32>, tensor<5x2x9x4xf32>, tensor<1xi32>) -> tensor<5x2x9x4xf32>
   return
 }
 

@@ -27,6 +27,13 @@ func.func @decode(%ids: !ids, %memory: !memory, %lengths: !lengths) -> !target {
 // -----
 
 // expected-error @below {{has no 'encode' beside it}}
+func.func @decode(%ids: tensor<1x2xi32>, %memory: tensor<1x2xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op needs 1 arguments, 1 results and one block, but has 1, 0 and 1}}
 func.func @decode(%ids: tensor<1x2xi32>) {
   return
 }

@@ -37,12 +37,15 @@ func.func @yields_a_residual_that_is_read_later(%x: !x, %w: tensor<8x8xf32>, %g:
 
 // CHECK-LABEL: @gates_with_the_other_linear(
 func.func @gates_with_the_other_linear(%x: !x, %w: tensor<8x8xf32>, %u: tensor<8x8xf32>) -> !x {
-  // CHECK-NEXT: %[[UP:.*]] = attn.fused
-  // CHECK-NOT: attn.mul
-  // CHECK: attn.fused(%{{.*}}, %{{.*}}, %[[UP]])
-  // CHECK: attn.activation silu
+  // CHECK-NEXT: attn.fused
+  // CHECK: attn.linear
+  // CHECK-NEXT: attn.activation silu
+  // CHECK-NEXT: attn.linear
   // CHECK-NEXT: attn.mul
-  // expected-remark @below {{fused: matmul with epilogue of linear, activation, mul}}
+  // CHECK-NEXT: attn.yield
+  // CHECK-NOT: attn.fused
+  // CHECK: return
+  // expected-remark @below {{fused: gated matmul with epilogue of linear, activation, linear, mul}}
   %gate = attn.linear %x, %w : (!x, tensor<8x8xf32>) -> !x
   %up = attn.linear %x, %u : (!x, tensor<8x8xf32>) -> !x
   %open = attn.activation silu %gate : !x
@@ -64,4 +67,31 @@ func.func @keeps_a_result_before_its_reader(%x: !x, %w: tensor<8x8xf32>, %g: ten
   %2 = attn.activation tanh %1 : !x
   %3 = attn.layer_norm %1, %g epsilon 1.0e-5 : (!x, tensor<8xf32>) -> !x
   return %2, %3 : !x, !x
+}
+
+// The gate may come second; what it lets through goes no further than the product.
+// CHECK-LABEL: @finds_the_gate_on_either_side(
+func.func @finds_the_gate_on_either_side(%x: !x, %w: tensor<8x8xf32>, %u: tensor<8x8xf32>, %g: tensor<8xf32>) -> !x {
+  // CHECK-NEXT: %[[PRODUCT:.*]] = attn.fused
+  // CHECK: attn.mul
+  // CHECK-NEXT: attn.yield
+  // CHECK: attn.rms_norm %[[PRODUCT]]
+  // expected-remark @below {{fused: gated matmul with epilogue of linear, linear, activation, mul}}
+  %up = attn.linear %x, %u : (!x, tensor<8x8xf32>) -> !x
+  %gate = attn.linear %x, %w : (!x, tensor<8x8xf32>) -> !x
+  %open = attn.activation gelu %gate : !x
+  %y = attn.mul %up, %open : !x
+  %n = attn.rms_norm %y, %g epsilon 1.0e-5 : (!x, tensor<8xf32>) -> !x
+  return %n : !x
+}
+
+// CHECK-LABEL: @keeps_a_gate_with_another_reader(
+func.func @keeps_a_gate_with_another_reader(%x: !x, %w: tensor<8x8xf32>, %u: tensor<8x8xf32>) -> (!x, !x) {
+  // CHECK: attn.fused
+  // CHECK: attn.fused
+  %up = attn.linear %x, %u : (!x, tensor<8x8xf32>) -> !x
+  // expected-remark @below {{fused: matmul with epilogue of linear, mul}}
+  %gate = attn.linear %x, %w : (!x, tensor<8x8xf32>) -> !x
+  %y = attn.mul %up, %gate : !x
+  return %y, %up : !x, !x
 }

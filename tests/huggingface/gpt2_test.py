@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""A small random GPT-2 made by Hugging Face's transformers, compiled from gpt2.yaml and compared with `generate`.
+
+Needs torch and transformers, as parity_test.py does; without them the test is skipped.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch
+    import transformers
+    from safetensors.torch import save_file
+except ImportError as error:
+    print(f"skipped: {error}; needed are torch, transformers and safetensors, for this test alone")
+    sys.exit(77)
+
+ATTNC = os.environ["ATTNC"]
+SPEC = pathlib.Path(__file__).resolve().parent / "gpt2.yaml"
+PROMPTS = [[5, 6, 7], [9], list(range(10, 50)), [40, 40, 41, 3, 8, 1, 0], [44, 43]]
+LENGTH = 20
+
+
+def attnc(*arguments, text=""):
+    done = subprocess.run([ATTNC, *map(str, arguments)], input=text, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        raise AssertionError(f"attnc {' '.join(map(str, arguments))}:\n{done.stderr}")
+    return done.stdout
+
+
+def line(ids):
+    return " ".join(map(str, ids))
+
+
+def rename(state):
+    """GPT-2's tensors under attnc's default names; queries, keys and values are one tensor there."""
+    tensors = {"decoder.embed.weight": state["wte.weight"], "decoder.pos_embed.weight": state["wpe.weight"]}
+    for parameter in "weight", "bias":
+        tensors[f"decoder.final_norm.{parameter}"] = state[f"ln_f.{parameter}"]
+        for layer in range(3):
+            old, new = f"h.{layer}", f"decoder.layers.{layer}"
+            for word, part in zip("qkv", state[f"{old}.attn.c_attn.{parameter}"].chunk(3, dim=-1)):
+                tensors[f"{new}.self_attn.{word}_proj.{parameter}"] = part
+            for theirs, ours in [("attn.c_proj", "self_attn.o_proj"), ("mlp.c_fc", "ffn.fc1"),
+                                 ("mlp.c_proj", "ffn.fc2"), ("ln_1", "self_attn.norm"), ("ln_2", "ffn.norm")]:
+                tensors[f"{new}.{ours}.{parameter}"] = state[f"{old}.{theirs}.{parameter}"]
+    return {name: tensor.contiguous() for name, tensor in tensors.items()}
+
+
+class Gpt2(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory(prefix="attnc-gpt2-")
+        folder = pathlib.Path(cls.scratch.name)
+        torch.manual_seed(7)
+        cls.model = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            vocab_size=60, n_embd=48, n_layer=3, n_head=4, n_inner=80, n_positions=64, initializer_range=0.3,
+            bos_token_id=59, eos_token_id=59, pad_token_id=59)).eval()
+        with torch.no_grad():  # biases and norms that do something
+            for values in cls.model.parameters():
+                if values.dim() == 1:
+                    values.add_(0.2 * torch.randn_like(values))
+        save_file(rename(cls.model.transformer.state_dict()), folder / "model.safetensors")
+        cls.bundle = folder / "bundle"
+        attnc("compile", SPEC, "-o", cls.bundle, "--target", "host", "--weights", folder / "model.safetensors")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def generate(self, prompt, **options):
+        ids = torch.tensor([prompt])
+        out = self.model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=LENGTH, do_sample=False,
+                                  **options)[0].tolist()[len(prompt):]
+        return out[: out.index(59)] if 59 in out else out
+
+    def decode(self, *options):
+        text = "".join(line(p) + "\n" for p in PROMPTS)
+        lines = attnc("run", self.bundle, "--ids", "--max-length", LENGTH, *options, text=text).splitlines()
+        return [[int(i) for i in answer.split()] for answer in lines]
+
+    def test_log_probabilities_are_within_1e_4(self):
+        targets = [[4, 8, 15, 16], [23], list(range(3, 25)), [42, 42], []]
+        text = "".join(line(p) + "\t" + line(t) + "\n" for p, t in zip(PROMPTS, targets))
+        answers = attnc("score", self.bundle, "--ids", "--json", text=text).splitlines()
+        for prompt, target, answer in zip(PROMPTS, targets, answers, strict=True):
+            with torch.no_grad():
+                logits = self.model(torch.tensor([prompt + target])).logits[0, len(prompt) - 1:].log_softmax(-1)
+            wanted = logits[range(len(target) + 1), target + [59]].tolist()
+            got = [token["log_probability"] for token in json.loads(answer)["tokens"]]
+            for a, b in zip(wanted, got, strict=True):
+                self.assertAlmostEqual(a, b, delta=1e-4)
+
+    def test_greedy_ids_equal_generate(self):
+        self.assertEqual([self.generate(p) for p in PROMPTS], self.decode())
+
+    def test_beam_4_ids_equal_generate(self):
+        wanted = [self.generate(p, num_beams=4, early_stopping=True) for p in PROMPTS]
+        self.assertEqual(wanted, self.decode("--beam", 4, "--early-stopping", "true"))
+
+    def test_rules_count_the_prompt_as_generate_does(self):
+        search = dict(num_beams=4, early_stopping=True)
+        flags = ["--beam", 4, "--early-stopping", "true"]
+        wanted = [self.generate(p, repetition_penalty=1.5, **search) for p in PROMPTS]
+        self.assertEqual(wanted, self.decode("--repetition-penalty", 1.5, *flags))
+        wanted = [self.generate(p, no_repeat_ngram_size=2) for p in PROMPTS]
+        self.assertEqual(wanted, self.decode("--no-repeat-ngram-size", 2))
+
+
+if __name__ == "__main__":
+    unittest.main()
