@@ -69,8 +69,8 @@ TEST(SentencePiece, EncodesAndDecodesAsTheReferenceDoes) {
   int compared = 0;
   for (const auto &[file, size] :
        {std::pair("vocab.esen.spm", 32000), std::pair("mozilla-translations-vocab.spm", 1000)}) {
-    const auto tokenizer =
-        attnrt::makeTokenizer({attnrt::TokenizerKind::SentencePiece, file, ""}, folder, {size, std::nullopt});
+    const auto tokenizer = attnrt::makeTokenizer({attnrt::TokenizerKind::SentencePiece, file, "", "", ""},
+                                                 folder, {size, std::nullopt});
     for (const auto &pair : pairs[file]) {
       const Ids ids = pair["ids"];
       EXPECT_EQ(ids, tokenizer->encode(pair["text"].get<std::string>()));
@@ -85,8 +85,8 @@ TEST(SentencePiece, DamagedModelsAreErrors) {
   const toy::Folder folder;
   for (const char *content : {"", "nonsense", "\x0a\xff\xff\xff\xff\x0f"}) {
     folder.write("model.spm", content);
-    EXPECT_THROW(attnrt::makeTokenizer({attnrt::TokenizerKind::SentencePiece, "model.spm", ""}, folder.path(),
-                                       {10, {}}),
+    EXPECT_THROW(attnrt::makeTokenizer({attnrt::TokenizerKind::SentencePiece, "model.spm", "", "", ""},
+                                       folder.path(), {10, {}}),
                  attnrt::Failure);
   }
 }
