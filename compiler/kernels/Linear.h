@@ -18,6 +18,9 @@ struct MatmulTile {
   int rows;
   int columns;
   int serves = rows; // inputs of up to so many rows; the last tile of a list serves any number
+
+  /// Several row tiles share the weights that are at hand.
+  bool isShared() const { return serves > rows; }
 };
 
 /// A matmul as tiles see it: sums(column, row, columnTile, rowTile, outer...), column < tile.columns, row <

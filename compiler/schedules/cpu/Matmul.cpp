@@ -20,7 +20,7 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
   sums.vectorize(accumulator.column, lanes).unroll(accumulator.column).unroll(accumulator.row);
   Stage update = sums.update();
   int unrolled = lanesDividing(depth, 4);
-  if (tile.serves > tile.rows) {
+  if (tile.isShared()) {
     // Several row tiles share some panels: sums stay in the first cache (16 rows x 128 columns are 8 KiB) and
     // go through registers for 64 steps over the input at a time. The panels are read side by side, 8 KiB of
     // each in turn, and while later row tiles use those the next ones arrive.
@@ -61,7 +61,7 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
         .reorder(column, row, rowTile, columnTile, rowTask, columnTask)
         .fuse(rowTask, columnTask, task)
         .parallel(task);
-  } else if (tile.serves > tile.rows) {
+  } else if (tile.isShared()) {
     int tiles = PanelsAtOnce * PanelColumns / tile.columns;
     stage.split(columnTile, columnBlock, columnTile, tiles, TailStrategy::GuardWithIf)
         .reorder(column, row, rowTile, columnTile, columnBlock, columnTask)

@@ -11,11 +11,9 @@ using namespace Halide;
 
 namespace attnc {
 
-static bool hasRowTiles(const MatmulTile &tile) { return tile.serves > tile.rows; }
-
 // Tiles of logits are whole panels, whatever the width of the sums that fill them.
 static int panelsPerTile(const MatmulTile &tile) {
-  return hasRowTiles(tile) ? PanelsAtOnce : std::max(tile.columns / PanelColumns, 1);
+  return tile.isShared() ? PanelsAtOnce : std::max(tile.columns / PanelColumns, 1);
 }
 
 static void schedulePanelStages(PanelStages &stages, Func panels, Var rowTile, Var tileOfPanels, int lanes) {
@@ -30,7 +28,7 @@ static void schedulePanelStages(PanelStages &stages, Func panels, Var rowTile, V
       .vectorize(column, lanes)
       .unroll(column)
       .unroll(row);
-  if (hasRowTiles(tile))
+  if (tile.isShared())
     scheduleAccumulator(stages.accumulator, lanes, panels, tileOfPanels);
   else
     scheduleAccumulator(stages.accumulator, lanes, stages.logits, columnTile);
