@@ -207,7 +207,7 @@ class Usage(BundleTest):
         self.assertIn(message, done.stderr)
 
     def test_wrong_usage_exits_with_2(self):
-        self.refuse(2, "subcommand", )
+        self.refuse(2, "a command is missing")
         self.refuse(2, "SPEC", "compile")
         self.refuse(2, "-o", "compile", GRAPH)
         self.refuse(2, "--emit", "compile", GRAPH, "--emit", "nonsense")
