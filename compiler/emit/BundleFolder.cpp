@@ -45,7 +45,7 @@ llvm::Expected<BundleFolder> BundleFolder::create(llvm::StringRef destination) {
   return folder;
 }
 
-BundleFolder::BundleFolder(BundleFolder &&other)
+BundleFolder::BundleFolder(BundleFolder &&other) noexcept
     : destination(std::move(other.destination)), temporary(std::move(other.temporary)) {
   other.temporary.clear();
 }

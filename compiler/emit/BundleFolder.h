@@ -17,7 +17,7 @@ class BundleFolder {
 public:
   /// Fails where `destination` exists and is no bundle, or its parent cannot be written.
   static llvm::Expected<BundleFolder> create(llvm::StringRef destination);
-  BundleFolder(BundleFolder &&other);
+  BundleFolder(BundleFolder &&other) noexcept;
   ~BundleFolder();
 
   const std::string &path() const { return temporary; }

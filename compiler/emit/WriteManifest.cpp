@@ -155,7 +155,17 @@ void addDecoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &fi
                           {"bad_words_ids", *decoding.badWords},
                           {"forced_bos_token_id", idOrNull(decoding.forcedFirst)},
                           {"forced_eos_token_id", idOrNull(decoding.forcedLast)},
-                          {"renormalize_logits", *decoding.renormalizes}};
+                          {"renormalize_logits", *decoding.renormalizes},
+                          {"n_best", *decoding.nBest},
+                          {"shortlist", *decoding.shortlist},
+                          {"return_alternatives", *decoding.alternatives},
+                          {"min_alternative_probability", *decoding.minAlternativeProbability},
+                          {"do_sample", *decoding.samples},
+                          {"temperature", *decoding.temperature},
+                          {"top_k", *decoding.topK},
+                          {"top_p", *decoding.topP},
+                          {"min_p", *decoding.minP},
+                          {"typical_p", *decoding.typicalP}};
 }
 
 Json makeWeights(const std::vector<WeightRecipe> &weights) {

@@ -115,17 +115,26 @@ void importTokenRules(ImportJob &job) {
   set("renormalize_logits", GenerationField(job, "renormalize_logits").boolean(false));
 }
 
+/// How to sample, and how many outputs there are. A `top_k` is 50 where the folder does not say, of no
+/// meaning while nothing is drawn.
+void importSampling(ImportJob &job) {
+  auto set = [&](const std::string &key, auto value) { job.spec.set("model.decoding." + key, value); };
+  job.spec.set("model.decoding.n_best", GenerationField(job, "num_return_sequences").integer({1, 1024}, 1),
+               "num_return_sequences");
+  bool samples = GenerationField(job, "do_sample").boolean(false);
+  set("do_sample", samples);
+  for (const char *key : {"temperature", "top_p", "typical_p"})
+    set(key, GenerationField(job, key).number(1));
+  set("min_p", GenerationField(job, "min_p").number(0));
+  int64_t topK = GenerationField(job, "top_k").integer(ids, 50);
+  set("top_k", samples || topK != 50 ? topK : 0);
+}
+
 /// What a spec cannot say is no matter where it has its default, which older folders write out.
 void passOverDefaults(Config &config) {
   constexpr std::pair<std::string_view, std::string_view> defaults[] = {
-      {"do_sample", "false"},
-      {"temperature", "1.0"},
-      {"top_k", "50"},
-      {"top_p", "1.0"},
-      {"typical_p", "1.0"},
       {"epsilon_cutoff", "0.0"},
       {"eta_cutoff", "0.0"},
-      {"num_return_sequences", "1"},
       {"encoder_no_repeat_ngram_size", "0"},
       {"encoder_repetition_penalty", "1.0"},
       {"remove_invalid_values", "false"},
@@ -160,6 +169,7 @@ void importDecoding(ImportJob &job, int64_t longest) {
   job.spec.set("model.decoding.early_stopping", rule);
   importLengths(job, longest);
   importTokenRules(job);
+  importSampling(job);
   passOverDefaults(job.generation);
   passOverDefaults(job.config);
 }

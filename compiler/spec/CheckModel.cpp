@@ -9,6 +9,7 @@
 #include "compiler/spec/WeightNames.h"
 #include "compiler/spec/Words.h"
 
+#include <cmath>
 #include <filesystem>
 
 namespace attnc {
@@ -265,6 +266,32 @@ static void checkBeamGroups(const DecodingSpec &decoding, Diagnostics &diagnosti
                       "'diversity_penalty' needs 'num_beam_groups' of 2 or more, which is 1");
 }
 
+/// What attnrt_decode() would refuse: a bundle's defaults must be usable.
+static void checkSearch(const DecodingSpec &decoding, Diagnostics &diagnostics) {
+  const LocatedInteger &nBest = decoding.nBest;
+  bool isKnown = nBest.valid && decoding.beam.valid && decoding.patience.valid && decoding.beamGroups.valid;
+  if (isKnown && !*decoding.samples && !*decoding.alternatives) {
+    int64_t groupBeam = *decoding.beam / *decoding.beamGroups;
+    int64_t finished = groupBeam > 1 ? std::llround(double(groupBeam) * *decoding.patience) : 1;
+    int64_t most = *decoding.beamGroups * std::max<int64_t>(1, finished);
+    if (*nBest > most)
+      diagnostics.error(nBest.where, "'n_best' is " + text(*nBest) + ", but a 'beam' of " +
+                                         text(*decoding.beam) + " gives at most " + text(most));
+  }
+  auto exclude = [&](std::string_view key, Location where, bool isSet) {
+    if (!isSet || !*decoding.samples)
+      return;
+    diagnostics.error(where, quote(key) + " is for searches, but 'do_sample' is true");
+    diagnostics.note(decoding.samples.where, "'do_sample' is set here");
+  };
+  exclude("return_alternatives", decoding.alternatives.where, *decoding.alternatives);
+  exclude("num_beam_groups", decoding.beamGroups.where, *decoding.beamGroups > 1);
+  exclude("coverage_penalty", decoding.coveragePenalty.where, *decoding.coveragePenalty > 0);
+  if (*decoding.alternatives && *decoding.beamGroups > 1)
+    diagnostics.error(decoding.alternatives.where,
+                      "'return_alternatives' and 'num_beam_groups' exclude each other");
+}
+
 static void checkDecodingIds(const ModelSpec &model, Diagnostics &diagnostics) {
   const LocatedInteger &vocabulary = model.vocabulary.target;
   auto check = [&](std::string_view key, Location where, bool valid, int64_t id) {
@@ -279,6 +306,8 @@ static void checkDecodingIds(const ModelSpec &model, Diagnostics &diagnostics) {
     check("suppress_tokens", decoding.suppressed.where, decoding.suppressed.valid, id);
   for (const int64_t id : *decoding.beginSuppressed)
     check("begin_suppress_tokens", decoding.beginSuppressed.where, decoding.beginSuppressed.valid, id);
+  for (const int64_t id : *decoding.shortlist)
+    check("shortlist", decoding.shortlist.where, decoding.shortlist.valid, id);
   for (const std::vector<int64_t> &word : *decoding.badWords)
     for (const int64_t id : word)
       check("bad_words_ids", decoding.badWords.where, decoding.badWords.valid, id);
@@ -303,6 +332,7 @@ static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
     return;
   compare("beam", decoding.beam, "target", model.vocabulary.target);
   checkBeamGroups(decoding, diagnostics);
+  checkSearch(decoding, diagnostics);
   checkDecodingIds(model, diagnostics);
   if (model.positions.kind.valid && limitsLength(*model.positions.kind))
     compare("max_length", decoding.maxLength, "positions.max_length", model.positions.maxLength);

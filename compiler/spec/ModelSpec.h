@@ -133,6 +133,7 @@ struct TokenizerSpec {
 struct DecodingSpec {
   Location where;
   LocatedInteger beam;
+  LocatedInteger nBest;
   Located<double> lengthPenalty;
   LocatedInteger minLength;
   LocatedInteger maxLength;
@@ -148,7 +149,16 @@ struct DecodingSpec {
   Located<std::vector<std::vector<int64_t>>> badWords;
   LocatedId forcedFirst;
   LocatedId forcedLast;
+  Located<std::vector<int64_t>> shortlist;
   Located<bool> renormalizes;
+  Located<bool> alternatives;
+  Located<double> minAlternativeProbability;
+  Located<bool> samples;
+  Located<double> temperature;
+  LocatedInteger topK;
+  Located<double> topP;
+  Located<double> minP;
+  Located<double> typicalP;
 };
 
 struct ModelSpec {

@@ -249,6 +249,7 @@ void SpecPrinter::printTokenizers(const ModelSpec &model) {
 void SpecPrinter::printDecoding(const DecodingSpec &decoding) {
   open("decoding", "model.decoding");
   field("beam", decoding.beam);
+  field("n_best", decoding.nBest);
   field("length_penalty", decoding.lengthPenalty);
   field("min_length", decoding.minLength);
   field("max_length", decoding.maxLength);
@@ -264,7 +265,16 @@ void SpecPrinter::printDecoding(const DecodingSpec &decoding) {
   field("bad_words_ids", decoding.badWords);
   field("forced_bos_token_id", decoding.forcedFirst);
   field("forced_eos_token_id", decoding.forcedLast);
+  field("shortlist", decoding.shortlist);
   field("renormalize_logits", decoding.renormalizes);
+  field("return_alternatives", decoding.alternatives);
+  field("min_alternative_probability", decoding.minAlternativeProbability);
+  field("do_sample", decoding.samples);
+  field("temperature", decoding.temperature);
+  field("top_k", decoding.topK);
+  field("top_p", decoding.topP);
+  field("min_p", decoding.minP);
+  field("typical_p", decoding.typicalP);
   close();
 }
 

@@ -214,6 +214,7 @@ static DecodingSpec readDecoding(MapReader reader, const PositionsSpec &position
   DecodingSpec decoding;
   decoding.where = reader.location();
   decoding.beam = reader.integer("beam");
+  decoding.nBest = reader.integer("n_best");
   decoding.lengthPenalty = reader.number("length_penalty");
   decoding.minLength = reader.integer("min_length");
   decoding.maxLength = reader.integer("max_length");
@@ -232,7 +233,16 @@ static DecodingSpec readDecoding(MapReader reader, const PositionsSpec &position
   decoding.badWords = reader.integerLists("bad_words_ids");
   decoding.forcedFirst = reader.optionalInteger("forced_bos_token_id");
   decoding.forcedLast = reader.optionalInteger("forced_eos_token_id");
+  decoding.shortlist = reader.integers("shortlist");
   decoding.renormalizes = reader.boolean("renormalize_logits");
+  decoding.alternatives = reader.boolean("return_alternatives");
+  decoding.minAlternativeProbability = reader.number("min_alternative_probability");
+  decoding.samples = reader.boolean("do_sample");
+  decoding.temperature = reader.number("temperature");
+  decoding.topK = reader.integer("top_k");
+  decoding.topP = reader.number("top_p");
+  decoding.minP = reader.number("min_p");
+  decoding.typicalP = reader.number("typical_p");
   return decoding;
 }
 

@@ -50,10 +50,7 @@ struct FuseEmbedding : impl::FuseEmbeddingBase<FuseEmbedding> {
       group.members.push_back(next);
       last = next->getResult(0);
     }
-    if (Operation *norm = findNext(group, last, isNorm)) {
-      group.alwaysYielded.insert(last.getAsOpaquePointer());
-      group.members.push_back(norm);
-    }
+    addNorm(group, last);
     fuse(std::move(group), "embedding");
     ++numFused;
   }

@@ -54,10 +54,8 @@ struct FuseLinear : impl::FuseLinearBase<FuseLinear> {
       group.members.push_back(next);
       last = next->getResult(0);
     }
-    if (Operation *norm = isGated ? nullptr : findNext(group, last, isNorm)) {
-      group.alwaysYielded.insert(last.getAsOpaquePointer());
-      group.members.push_back(norm);
-    }
+    if (!isGated)
+      addNorm(group, last);
     numFused += group.members.size() - 1;
     fuse(std::move(group), isGated ? "gated matmul with epilogue" : "matmul with epilogue");
   }

@@ -106,6 +106,13 @@ static void orderByOperands(Group &group) {
   group.members.assign(ordered.begin(), ordered.end());
 }
 
+void addNorm(Group &group, Value last) {
+  if (Operation *norm = findNext(group, last, isNorm)) {
+    group.alwaysYielded.insert(last.getAsOpaquePointer());
+    group.members.push_back(norm);
+  }
+}
+
 FusedOp fuse(Group group, StringRef what) {
   llvm::sort(group.members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   OpBuilder builder(group.members.back());

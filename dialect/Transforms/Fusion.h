@@ -35,6 +35,9 @@ mlir::Operation *onlyReader(mlir::Value value);
 mlir::Operation *findNext(const Group &group, mlir::Value value,
                           llvm::function_ref<bool(mlir::Operation *)> accepts);
 
+/// Takes the norm that reads `last` in, if there is one: the kernel's second stage, which needs `last` whole.
+void addNorm(Group &group, mlir::Value last);
+
 /// Replaces the group by an `attn.fused` and tells so in a remark. Sorts the members first.
 FusedOp fuse(Group group, llvm::StringRef what);
 

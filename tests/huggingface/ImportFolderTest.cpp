@@ -73,6 +73,90 @@ TEST(Import, WhatCannotBeRepresentedIsAnErrorWithKeyAndValue) {
               "'normalize_before' is 'true': only false can be represented");
 }
 
+/// Every tensor of `config`'s model.
+std::string allTensors() {
+  std::vector<std::pair<std::string, std::vector<int64_t>>> tensors = {{"model.shared.weight", {20, 8}},
+                                                                       {"final_logits_bias", {1, 20}}};
+  auto add = [&](const std::string &name, std::vector<int64_t> shape) {
+    tensors.emplace_back(name + ".weight", shape);
+    tensors.emplace_back(name + ".bias", std::vector<int64_t>{shape.front()});
+  };
+  for (std::string side : {"encoder", "decoder"}) {
+    std::string layer = "model." + side + ".layers.0.";
+    tensors.emplace_back("model." + side + ".embed_positions.weight", std::vector<int64_t>{34, 8});
+    add("model." + side + ".layernorm_embedding", {8});
+    for (std::string attention : {"self_attn", "encoder_attn"})
+      if (side == "decoder" || attention == "self_attn") {
+        for (std::string projection : {"q_proj", "k_proj", "v_proj", "out_proj"})
+          add(layer + attention + "." + projection, {8, 8});
+        add(layer + attention + "_layer_norm", {8});
+      }
+    add(layer + "fc1", {16, 8});
+    add(layer + "fc2", {8, 16});
+    add(layer + "final_layer_norm", {8});
+  }
+  return zeroTensors(tensors);
+}
+
+/// What import makes of `generation` as generation_config.json: the part `decoding` of the spec.
+std::string decodingOf(const std::string &generation) {
+  TemporaryFolder source, output;
+  source.write("config.json", config);
+  source.write("generation_config.json", generation);
+  source.write("model.safetensors", allTensors());
+  std::ostringstream messages;
+  EXPECT_TRUE(importFolder({source.path(), output.path(), {}, {}}, messages)) << messages.str();
+  std::string text = readFile(output.path() + "/model.yaml");
+  size_t begin = text.find("  decoding:\n"), end = text.find("weights:\n");
+  return begin == std::string::npos ? text : text.substr(begin, end - begin);
+}
+
+TEST(Import, RulesOfGenerationBecomeTheSpecs) {
+  EXPECT_EQ("  decoding:\n"
+            "    beam: 4 # num_beams\n"
+            "    n_best: 2 # num_return_sequences\n"
+            "    length_penalty: 0.5\n"
+            "    max_length: 9 # without the start token\n"
+            "    early_stopping: false\n"
+            "    repetition_penalty: 1.5\n"
+            "    no_repeat_ngram_size: 3\n"
+            "    suppress_tokens: [3, 4]\n"
+            "    begin_suppress_tokens: [5]\n"
+            "    bad_words_ids: [[1], [3, 4]]\n"
+            "    forced_bos_token_id: 6\n"
+            "    forced_eos_token_id: 2\n"
+            "    renormalize_logits: true\n",
+            decodingOf(R"({"num_beams": 4, "num_return_sequences": 2, "length_penalty": 0.5, "max_length": 10,
+      "repetition_penalty": 1.5, "no_repeat_ngram_size": 3, "suppress_tokens": [3, 4], "forced_bos_token_id": 6,
+      "begin_suppress_tokens": [5], "bad_words_ids": [[1], [3, 4]], "forced_eos_token_id": 2,
+      "renormalize_logits": true, "diversity_penalty": 0.0, "min_length": 0, "transformers_version": "5.0"})"));
+}
+
+TEST(Import, SamplingHasTheLibrarysDefaults) {
+  EXPECT_EQ("  decoding:\n"
+            "    max_length: 32 # without the start token\n"
+            "    early_stopping: false\n"
+            "    do_sample: true\n"
+            "    temperature: 0.7\n"
+            "    top_k: 50\n"
+            "    top_p: 0.9\n",
+            decodingOf(R"({"do_sample": true, "temperature": 0.7, "top_p": 0.9})"));
+}
+
+TEST(Import, RulesOfGenerationAreChecked) {
+  TemporaryFolder source, output;
+  source.write("config.json", config);
+  source.write("model.safetensors", allTensors());
+  source.write("generation_config.json",
+               R"({"bad_words_ids": [3], "suppress_tokens": ["x"], "do_sample": 1})");
+  std::ostringstream messages;
+  EXPECT_FALSE(importFolder({source.path(), output.path(), {}, {}}, messages));
+  for (const char *part : {"'bad_words_ids' must be a list of token ids, found '3'",
+                           "'suppress_tokens' must be a list of token ids, found the text 'x'",
+                           "'do_sample' must be true or false, found '1'"})
+    EXPECT_NE(messages.str().find(part), std::string::npos) << messages.str();
+}
+
 TEST(Import, WeightsThatAreMissingAreErrorsOfTheSpec) {
   EXPECT_SAYS(config, "the weight file lacks 'shared.weight'");
 }

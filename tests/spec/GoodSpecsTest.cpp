@@ -105,7 +105,8 @@ TEST(GoodSpecs, ReadRulesOfDecoding) {
   DecodingSpec decoding =
       readGood(smallModel("{random: 1}", "  decoding: {beam: 4, num_beam_groups: 2, "
                                          "suppress_tokens: [3, 4], bad_words_ids: [[5], [3, 4]], "
-                                         "forced_bos_token_id: 3, renormalize_logits: true}\n"))
+                                         "forced_bos_token_id: 3, renormalize_logits: true, n_best: 4, "
+                                         "shortlist: [5, 6]}\n"))
           .model->decoding;
   EXPECT_EQ(*decoding.beamGroups, 2);
   EXPECT_EQ(*decoding.suppressed, (std::vector<int64_t>{3, 4}));
@@ -114,6 +115,23 @@ TEST(GoodSpecs, ReadRulesOfDecoding) {
   EXPECT_FALSE(decoding.forcedLast->has_value());
   EXPECT_TRUE(*decoding.renormalizes);
   EXPECT_TRUE(decoding.beginSuppressed->empty());
+  EXPECT_EQ(*decoding.nBest, 4);
+  EXPECT_EQ(*decoding.shortlist, (std::vector<int64_t>{5, 6}));
+  EXPECT_FALSE(*decoding.samples);
+}
+
+TEST(GoodSpecs, ReadHowToSample) {
+  DecodingSpec decoding =
+      readGood(smallModel("{random: 1}", "  decoding: {do_sample: true, n_best: 9, temperature: 0.7, top_k: 50, "
+                                         "top_p: 0.9, min_p: 0.01, typical_p: 0.95}\n"))
+          .model->decoding;
+  EXPECT_TRUE(*decoding.samples);
+  EXPECT_EQ(*decoding.nBest, 9);
+  EXPECT_EQ(*decoding.topK, 50);
+  EXPECT_DOUBLE_EQ(*decoding.temperature, 0.7);
+  EXPECT_DOUBLE_EQ(*decoding.topP, 0.9);
+  EXPECT_DOUBLE_EQ(*decoding.minP, 0.01);
+  EXPECT_DOUBLE_EQ(*decoding.typicalP, 0.95);
 }
 
 TEST(GoodSpecs, KeepLinesAndColumns) {
