@@ -6,12 +6,15 @@
 
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Flags.h"
+#include "compiler/driver/MachineLimits.h"
+#include "compiler/driver/Profile.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <random>
@@ -23,6 +26,7 @@ struct BenchOptions {
   BundleOptions bundle;
   int batch = 1, sourceLength = 32, targetLength = 32, beam = 1;
   bool profile = false, json = false;
+  std::string picture; // of the profile: an SVG file
 };
 
 struct Times {
@@ -43,6 +47,8 @@ private:
   attnrt_session_options makeCapacity() const;
   void decodeOnce(int length);
   Times measure(int length);
+  Profile profile();
+  void setLimits(Profile &profile) const;
 
   const BenchOptions &options;
   Model model;
@@ -102,6 +108,62 @@ Times Bench::measure(int length) {
   return {times.front(), times[times.size() / 2]};
 }
 
+/// Limits of one core, as many times as there are threads.
+void Bench::setLimits(Profile &profile) const {
+  std::string features;
+  for (const nlohmann::json &variant : manifest["variants"])
+    if (variant["name"] == model.variant())
+      features = variant["features"];
+  const int lanes = features.find("avx512f") != features.npos ? 16
+                    : features.find("avx2") != features.npos  ? 8
+                                                              : 4;
+  const int threads = std::max(1, options.bundle.threads);
+  profile.arithmeticLimit = threads * arithmeticLimit(lanes);
+  profile.readLimit = threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
+}
+
+/// The mean of some requests.
+Profile Bench::profile() {
+  constexpr int requests = 5;
+  Profile profile;
+  profile.title = std::string(model.name()) + ", " + model.variant() + ", batch " +
+                  std::to_string(options.batch) + ", beam " + std::to_string(options.beam) + ", " +
+                  std::to_string(options.sourceLength) + " to " + std::to_string(options.targetLength) +
+                  " tokens, threads " + std::to_string(options.bundle.threads);
+  setLimits(profile);
+  session.startProfile();
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < requests; ++i)
+    decodeOnce(options.targetLength);
+  profile.milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() / requests;
+  for (size_t entry = 0; entry < manifest["entries"].size(); ++entry)
+    for (size_t kernel = 0; kernel < manifest["kernels"].size(); ++kernel) {
+      const attnrt_kernel_profile counts = session.profile(entry, kernel);
+      if (counts.calls > 0)
+        profile.kernels.push_back({manifest["entries"][entry]["name"], manifest["kernels"][kernel],
+                                   double(counts.calls) / requests,
+                                   double(counts.nanoseconds) * 1e-6 / requests,
+                                   double(counts.operations) / requests, double(counts.bytes) / requests});
+    }
+  std::stable_sort(profile.kernels.begin(), profile.kernels.end(),
+                   [](const auto &a, const auto &b) { return a.milliseconds > b.milliseconds; });
+  return profile;
+}
+
+nlohmann::ordered_json describe(const Profile &profile) {
+  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+  for (const KernelLine &line : profile.kernels)
+    kernels.push_back({{"entry", line.entry},
+                       {"kernel", line.kernel},
+                       {"calls", line.calls},
+                       {"ms", line.milliseconds},
+                       {"operations", line.operations},
+                       {"bytes", line.bytes},
+                       {"share_of_limit", profile.shareOfLimit(line)}});
+  return kernels;
+}
+
 void Bench::run() {
   const Times times = measure(options.targetLength);
   const double tokens = double(options.batch) * options.targetLength;
@@ -122,12 +184,22 @@ void Bench::run() {
     report["ms_encode_and_first_step"] = first.median;
     report["ms_each_further_step"] = (times.median - first.median) / (options.targetLength - 1);
   }
+  Profile kernels;
+  if (options.profile) {
+    kernels = profile();
+    report["kernels"] = describe(kernels);
+  }
+  if (!options.picture.empty() && !(std::ofstream(options.picture) << drawProfile(kernels)).flush())
+    throw std::runtime_error(options.picture + ": cannot be written");
   if (options.json) {
     std::cout << report.dump() << '\n';
     return;
   }
+  report.erase("kernels");
   for (const auto &[name, value] : report.items())
     std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+  if (options.profile)
+    std::cout << '\n' << printProfile(kernels);
 }
 
 } // namespace
@@ -148,7 +220,11 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
       ->check(length);
   command->add_option("--beam", options->beam, "Hypotheses per sentence")
       ->check(attnc::wholeIn(attnrt::ranges::beam));
-  command->add_flag("--profile", options->profile, "Also the time before and of each further step");
+  CLI::Option *profile = command->add_flag("--profile", options->profile,
+                                           "Also the time before and of each further step, and of each "
+                                           "kernel, with its share of the machine's limit");
+  command->add_option("--profile-picture", options->picture, "Draw the kernels' times into this SVG file")
+      ->needs(profile);
   command->add_flag("--json", options->json, "Print one object");
   command->callback(
       [options, &exitCode] { exitCode = attnc::runCommand([&] { attnc::Bench(*options).run(); }); });

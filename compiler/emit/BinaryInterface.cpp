@@ -15,6 +15,7 @@ InterfaceTypes::InterfaceTypes(MLIRContext *context) {
   int64 = IntegerType::get(context, 64);
   auto structure = [&](ArrayRef<Type> fields) { return LLVM::LLVMStructType::getLiteral(context, fields); };
   invocation = structure(SmallVector<Type>(7, pointer));
+  kernelContext = structure({pointer, pointer, pointer});
   axis = structure({int32, int32, int32, int32});
   LLVM::LLVMStructType element = structure({int8, int8, int16}); // halide_type_t: code, bits, lanes
   buffer = structure({int64, pointer, pointer, int64, element, int32, pointer, pointer});

@@ -14,6 +14,9 @@ namespace attnc {
 /// Field numbers of attnrt_invocation.
 enum class InvocationField : int32_t { Context, Tensors, Sizes, Arena, State, Weights, Kernels };
 
+/// Field numbers of attnrt_kernel_context.
+enum class ContextField : int32_t { ParallelFor, ReportError, Watcher };
+
 /// Field numbers of halide_buffer_t.
 enum class BufferField : int32_t { Device, Interface, Host, Flags, Type, Rank, Axes, Padding };
 
@@ -23,12 +26,13 @@ enum class AxisField : int32_t { Min, Extent, Stride, Flags };
 struct InterfaceTypes {
   explicit InterfaceTypes(mlir::MLIRContext *context);
   mlir::Type pointer, int8, int16, int32, int64;
-  mlir::LLVM::LLVMStructType invocation; // attnrt_invocation
-  mlir::LLVM::LLVMStructType axis;       // halide_dimension_t
-  mlir::LLVM::LLVMStructType buffer;     // halide_buffer_t
-  mlir::LLVM::LLVMStructType entry;      // attnrt_entry
-  mlir::LLVM::LLVMStructType variant;    // attnrt_variant
-  mlir::LLVM::LLVMStructType descriptor; // attnrt_descriptor
+  mlir::LLVM::LLVMStructType invocation;    // attnrt_invocation
+  mlir::LLVM::LLVMStructType kernelContext; // attnrt_kernel_context
+  mlir::LLVM::LLVMStructType axis;          // halide_dimension_t
+  mlir::LLVM::LLVMStructType buffer;        // halide_buffer_t
+  mlir::LLVM::LLVMStructType entry;         // attnrt_entry
+  mlir::LLVM::LLVMStructType variant;       // attnrt_variant
+  mlir::LLVM::LLVMStructType descriptor;    // attnrt_descriptor
 };
 
 } // namespace attnc

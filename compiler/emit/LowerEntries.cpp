@@ -6,6 +6,7 @@
 #include "attnrt/bundle.h"
 #include "compiler/emit/BinaryInterface.h"
 #include "compiler/emit/BufferView.h"
+#include "compiler/emit/KernelWork.h"
 #include "compiler/emit/PlannedModule.h"
 
 using namespace mlir;
@@ -171,7 +172,7 @@ private:
 class EntryLowering {
 public:
   EntryLowering(LLVM::LLVMFuncOp function, Block *body, func::FuncOp entry, const PlannedModule &planned)
-      : function(function), entry(entry), code(body, entry.getLoc(), planned.sizes) {}
+      : function(function), entry(entry), sizes(planned.sizes), code(body, entry.getLoc(), planned.sizes) {}
 
   void run(const PlannedEntry &planned) {
     invocation = function.getArgument(0);
@@ -183,6 +184,7 @@ public:
                                     {entry.getLoc()});
     LLVM::ReturnOp::create(code.builder, entry.getLoc(), exit->getArgument(0));
     code.builder.setInsertionPointToEnd(&function.getBody().front());
+    loadWatcher();
     BufferStack stack(code, planned.code.calls);
     checkBounds(planned.bounds);
     ArrayRef<CallBuffers> calls = planned.code.calls;
@@ -199,8 +201,9 @@ public:
 private:
   LLVM::LLVMFuncOp function;
   func::FuncOp entry;
+  ArrayRef<std::string> sizes;
   CodeWriter code;
-  Value invocation, context, tensors, kernels;
+  Value invocation, context, tensors, kernels, watcher, isWatched;
   Value position; // in a loop
   Block *exit = nullptr;
   llvm::DenseMap<int64_t, Value> bases;
@@ -243,9 +246,7 @@ private:
 
   /// Leaves the entry with `result` where `failed` holds.
   void leaveWhere(Value failed, Value result) {
-    Block *before = code.builder.getInsertionBlock();
-    Block *next = code.builder.createBlock(exit);
-    code.builder.setInsertionPointToEnd(before);
+    Block *next = newBlock();
     LLVM::CondBrOp::create(code.builder, code.loc, failed, exit, ValueRange(result), next, ValueRange());
     code.builder.setInsertionPointToEnd(next);
   }
@@ -313,6 +314,45 @@ private:
     Value failed = LLVM::ICmpOp::create(code.builder, code.loc, LLVM::ICmpPredicate::ne, result,
                                         code.constant(types.int32, 0));
     leaveWhere(failed, result);
+    attn::CallOp op = call.call;
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<attn::KernelOp>(op, op.getKernelAttr());
+    tellWatcher(call, countWork(call, kernel, sizes));
+  }
+
+  /// Blocks stand in the order in which they are made, `exit` last.
+  Block *newBlock() {
+    OpBuilder::InsertionGuard guard(code.builder);
+    return code.builder.createBlock(exit);
+  }
+
+  /// The context may be null, and so may its watcher.
+  void loadWatcher() {
+    const InterfaceTypes &types = code.types;
+    Value none = LLVM::ZeroOp::create(code.builder, code.loc, types.pointer);
+    Value hasContext = LLVM::ICmpOp::create(code.builder, code.loc, LLVM::ICmpPredicate::ne, context, none);
+    Block *load = newBlock(), *next = newBlock();
+    watcher = next->addArgument(types.pointer, code.loc);
+    LLVM::CondBrOp::create(code.builder, code.loc, hasContext, load, ValueRange(), next, ValueRange(none));
+    code.builder.setInsertionPointToEnd(load);
+    Value loaded = code.load(types.pointer, code.address(types.kernelContext, context,
+                                                         {0, static_cast<int32_t>(ContextField::Watcher)}));
+    LLVM::BrOp::create(code.builder, code.loc, ValueRange(loaded), next);
+    code.builder.setInsertionPointToEnd(next);
+    isWatched = LLVM::ICmpOp::create(code.builder, code.loc, LLVM::ICmpPredicate::ne, watcher, none);
+  }
+
+  void tellWatcher(const CallBuffers &call, const KernelWork &work) {
+    const InterfaceTypes &types = code.types;
+    Value operations = code.evaluate(work.operations), bytes = code.evaluate(work.bytes);
+    Block *tell = newBlock(), *next = newBlock();
+    LLVM::CondBrOp::create(code.builder, code.loc, isWatched, tell, next);
+    code.builder.setInsertionPointToEnd(tell);
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(code.builder.getContext()),
+                                            {types.pointer, types.int32, types.int64, types.int64});
+    LLVM::CallOp::create(code.builder, code.loc, type,
+                         {watcher, context, code.constant(types.int32, call.kernel), operations, bytes});
+    LLVM::BrOp::create(code.builder, code.loc, ValueRange(), next);
+    code.builder.setInsertionPointToEnd(next);
   }
 };
 

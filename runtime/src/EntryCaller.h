@@ -22,6 +22,8 @@ public:
   const attnrt_session_options &capacity() const { return room; }
   size_t arenaBytes() const { return arena.size(); }
   size_t stateBytes() const { return state.size(); }
+  KernelContext &kernelContext() { return context; }
+  const KernelContext &kernelContext() const { return context; }
 
   /// Held while a call runs: a second one fails.
   class Guard {

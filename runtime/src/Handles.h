@@ -31,6 +31,7 @@ struct attnrt_session {
   const attnrt::EntryCaller &caller() const {
     return decoder ? static_cast<const attnrt::EntryCaller &>(*decoder) : *encoder;
   }
+  attnrt::EntryCaller &caller() { return decoder ? static_cast<attnrt::EntryCaller &>(*decoder) : *encoder; }
 };
 
 struct attnrt_cancel {

@@ -7,7 +7,7 @@
 namespace attnrt {
 
 KernelContext::KernelContext(Executor &executor)
-    : attnrt_kernel_context{runLoop, keepError}, executor(executor) {}
+    : attnrt_kernel_context{runLoop, keepError, nullptr}, executor(executor) {}
 
 int KernelContext::runLoop(attnrt_kernel_context *context, attnrt_task task, int begin, int count,
                            uint8_t *closure) {
@@ -21,8 +21,31 @@ void KernelContext::keepError(attnrt_kernel_context *context, const char *text) 
     self.message = text;
 }
 
+void KernelContext::startProfile(const Model &model) {
+  kernels = model.manifest().kernelCount;
+  profiles.assign(model.manifest().entries.size() * kernels, {});
+  watch = countKernel;
+}
+
+// Kernels of one entry follow each other without a pause: one reading of the clock serves two of them.
+void KernelContext::countKernel(attnrt_kernel_context *context, int32_t kernel, int64_t operations,
+                                int64_t bytes) {
+  auto &self = *static_cast<KernelContext *>(context);
+  const auto now = std::chrono::steady_clock::now();
+  attnrt_kernel_profile &profile = self.profiles[self.entry * self.kernels + static_cast<size_t>(kernel)];
+  ++profile.calls;
+  profile.operations += operations;
+  profile.bytes += bytes;
+  profile.nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(now - self.last).count();
+  self.last = now;
+}
+
 void KernelContext::call(const Model &model, int entry, attnrt_invocation invocation) {
   message.clear();
+  if (watch) {
+    this->entry = static_cast<size_t>(entry);
+    last = std::chrono::steady_clock::now();
+  }
   invocation.context = this;
   invocation.weights = model.weights().data();
   invocation.kernels = model.kernels();

@@ -7,6 +7,7 @@
 #include "Model.h"
 #include "ThreadPool.h"
 
+#include <chrono>
 #include <mutex>
 
 namespace attnrt {
@@ -19,14 +20,26 @@ public:
   /// Runs entry number `entry` of the model; a code other than 0 becomes a failure with the first message.
   void call(const Model &model, int entry, attnrt_invocation invocation);
 
+  /// Counts from here on what each kernel does, anew.
+  void startProfile(const Model &model);
+  bool isProfiled() const { return watch; }
+  const attnrt_kernel_profile &profile(size_t entry, size_t kernel) const {
+    return profiles[entry * kernels + kernel];
+  }
+
 private:
   static int runLoop(attnrt_kernel_context *context, attnrt_task task, int begin, int count,
                      uint8_t *closure);
   static void keepError(attnrt_kernel_context *context, const char *text);
+  static void countKernel(attnrt_kernel_context *context, int32_t kernel, int64_t operations, int64_t bytes);
 
   Executor &executor;
   std::mutex mutex;
   std::string message;
+
+  std::vector<attnrt_kernel_profile> profiles; // entry x kernel
+  size_t kernels = 0, entry = 0;               // the entry that runs
+  std::chrono::steady_clock::time_point last;  // when the entry began, or its last kernel ended
 };
 
 } // namespace attnrt

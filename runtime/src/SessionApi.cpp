@@ -90,6 +90,28 @@ attnrt_status attnrt_session_create(const attnrt_model *model, const attnrt_sess
 
 void attnrt_session_destroy(attnrt_session *session) { delete session; }
 
+attnrt_status attnrt_session_start_profile(attnrt_session *session) {
+  return guard([&] {
+    requirePointer(session, "session");
+    const EntryCaller::Guard busy(session->caller());
+    session->caller().kernelContext().startProfile(session->caller().model());
+  });
+}
+
+attnrt_status attnrt_session_profile(const attnrt_session *session, size_t entry, size_t kernel,
+                                     attnrt_kernel_profile *out) {
+  return guard([&] {
+    requirePointer(session, "session");
+    requirePointer(out, "out");
+    const Manifest &manifest = session->caller().model().manifest();
+    const KernelContext &context = session->caller().kernelContext();
+    check(context.isProfiled(), ATTNRT_INVALID_ARGUMENT, "no profile was started");
+    check(entry < manifest.entries.size() && kernel < manifest.kernelCount, ATTNRT_OUT_OF_RANGE,
+          "the bundle has ", manifest.entries.size(), " entries and ", manifest.kernelCount, " kernels");
+    *out = context.profile(entry, kernel);
+  });
+}
+
 size_t attnrt_session_arena_bytes(const attnrt_session *session) {
   return session ? session->caller().arenaBytes() : 0;
 }

@@ -4,7 +4,7 @@
 // Compiles kernels for each variant, checks them against the oracle and prints their speed as a share of the
 // limit that is measured in the same run. One core. `KernelBench [part of a kernel's name]`.
 
-#include "tests/bench/MachineLimits.h"
+#include "compiler/driver/MachineLimits.h"
 #include "tests/kernels/KernelHarness.h"
 #include "tests/reference/Interpret.h"
 
@@ -88,7 +88,7 @@ void measure(const Measurement &what, const Variant &variant, double arithmetic,
   double seconds = kernel.fastestRun(inputs, what.sizes);
   // Other programs share the memory's bandwidth: the limit is taken right after the kernel as well.
   if (what.bytes > 0)
-    bandwidth = std::max(bandwidth, attnc::bench::readLimit(size_t(what.bytes)));
+    bandwidth = std::max(bandwidth, attnc::readLimit(size_t(what.bytes)));
   // What takes longer at the limit, sums or reading, is what the kernel is held against.
   bool reads = what.bytes / bandwidth > what.operations / arithmetic;
   double rate = (reads ? what.bytes : what.operations) / seconds;
@@ -107,8 +107,7 @@ int main(int argc, char **argv) {
     if (variant.asserts)
       continue;
     int lanes = variant.name == "avx512" ? 16 : variant.name == "avx2" ? 8 : 4;
-    double arithmetic = attnc::bench::arithmeticLimit(lanes),
-           bandwidth = attnc::bench::readLimit(4 * 512 * 32000);
+    double arithmetic = attnc::arithmeticLimit(lanes), bandwidth = attnc::readLimit(4 * 512 * 32000);
     std::printf("%-9s limits: %.1f GFLOP/s, %.1f GB/s\n", variant.name.c_str(), arithmetic * 1e-9,
                 bandwidth * 1e-9);
     for (const Measurement &what : measurements())

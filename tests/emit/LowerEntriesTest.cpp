@@ -8,6 +8,7 @@
 #include "compiler/emit/LowerEntries.h"
 #include "compiler/emit/PlannedModule.h"
 
+#include <array>
 #include <cmath>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -109,10 +110,9 @@ TEST_F(LoweredEntry, RunsNoPositionOfAnEmptyRecurrence) {
 
 TEST_F(LoweredEntry, RunsLoopsOnTheCallersThreads) {
   struct Pool {
-    attnrt_kernel_context context;
+    attnrt_kernel_context context = {};
     int tasks = 0;
   } pool;
-  pool.context.report_error = nullptr;
   pool.context.parallel_for = [](attnrt_kernel_context *context, attnrt_task task, int begin, int count,
                                  uint8_t *closure) {
     reinterpret_cast<Pool *>(context)->tasks += count;
@@ -128,10 +128,9 @@ TEST_F(LoweredEntry, RunsLoopsOnTheCallersThreads) {
 
 TEST_F(LoweredEntry, ReturnsTheFirstKernelsErrorAndItsMessage) {
   struct Sink {
-    attnrt_kernel_context context;
+    attnrt_kernel_context context = {};
     std::string message;
   } sink;
-  sink.context.parallel_for = nullptr;
   sink.context.report_error = [](attnrt_kernel_context *context, const char *message) {
     reinterpret_cast<Sink *>(context)->message = message;
   };
@@ -139,6 +138,24 @@ TEST_F(LoweredEntry, ReturnsTheFirstKernelsErrorAndItsMessage) {
   std::vector<float> x(13 * in);
   EXPECT_EQ(run(0, x.data(), &sink.context), -27);
   EXPECT_EQ(sink.message, "a kernel failed: requirement does not hold (rows)");
+}
+
+TEST_F(LoweredEntry, TellsTheWatcherWhatEachKernelHasToDo) {
+  struct Watcher {
+    attnrt_kernel_context context = {};
+    std::vector<std::array<int64_t, 3>> told; // kernel, operations, bytes
+  } watcher;
+  watcher.context.watch = [](attnrt_kernel_context *context, int32_t kernel, int64_t operations,
+                             int64_t bytes) {
+    reinterpret_cast<Watcher *>(context)->told.push_back({kernel, operations, bytes});
+  };
+  std::vector<float> x(15 * in);
+  ASSERT_EQ(run(0, x.data(), &watcher.context), 0);
+  const std::vector<std::array<int64_t, 3>> expected = {
+      {0, 2 * 15 * in * out, 4 * (15 * in + 64 * in + out + 15 * out)}, // panels are whole: 64 columns
+      {1, 0, 4 * 3 * 15 * 32},
+      {2, 0, 4 * 3 * 15 * 32}}; // input, result, scratch
+  EXPECT_EQ(watcher.told, expected);
 }
 
 TEST_F(LoweredEntry, ReturnsErrorsWithoutAContext) {

@@ -270,6 +270,14 @@ class Commands(unittest.TestCase):
         self.assertLessEqual(report["ms_minimum"], report["ms_median"])
         self.assertEqual(128, report["weight_bytes"])
         self.assertGreater(report["arena_bytes"], 0)
+        self.assertEqual([], report["kernels"])  # the toy's entries tell nothing
+
+    def test_a_profile_picture_needs_a_profile(self):
+        options = ["--batch", 1, "--source-length", 4, "--target-length", 4]
+        picture = pathlib.Path(self.scratch.name) / "profile.svg"
+        self.assertEqual(2, self.call("bench", self.bundle, *options, "--profile-picture", picture).returncode)
+        self.lines("bench", self.bundle, *options, "--profile", "--profile-picture", picture)
+        xml.dom.minidom.parse(str(picture))
 
     def test_inspect_shows_the_parts(self):
         text = "\n".join(self.lines("inspect", self.bundle))

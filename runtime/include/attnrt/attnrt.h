@@ -172,6 +172,21 @@ attnrt_status attnrt_session_create(const attnrt_model *model, const attnrt_sess
                                     attnrt_session **out);
 void attnrt_session_destroy(attnrt_session *session);
 
+/* What one kernel did in calls of one entry. */
+typedef struct attnrt_kernel_profile {
+  int64_t calls;
+  int64_t operations; /* multiplications and additions of matmuls */
+  int64_t bytes;      /* that it had to read and write */
+  int64_t nanoseconds;
+} attnrt_kernel_profile;
+
+/* Counts what each kernel does from here on, from zero. Costs a reading of the clock per kernel. */
+attnrt_status attnrt_session_start_profile(attnrt_session *session);
+
+/* `entry` and `kernel` count as in the manifest. */
+attnrt_status attnrt_session_profile(const attnrt_session *session, size_t entry, size_t kernel,
+                                     attnrt_kernel_profile *out);
+
 size_t attnrt_session_arena_bytes(const attnrt_session *session);
 size_t attnrt_session_state_bytes(const attnrt_session *session);
 

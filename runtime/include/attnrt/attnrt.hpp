@@ -152,6 +152,12 @@ public:
   attnrt_session *handle() const { return session.get(); }
   size_t arenaBytes() const { return attnrt_session_arena_bytes(handle()); }
   size_t stateBytes() const { return attnrt_session_state_bytes(handle()); }
+  void startProfile() { check(attnrt_session_start_profile(handle())); }
+  attnrt_kernel_profile profile(size_t entry, size_t kernel) const {
+    attnrt_kernel_profile profile;
+    check(attnrt_session_profile(handle(), entry, kernel, &profile));
+    return profile;
+  }
 
   /// n-best lists, one per source.
   std::vector<std::vector<Hypothesis>> decode(std::span<const Ids> sources,

@@ -1,8 +1,9 @@
-/* bundle.h - what a bundle's library offers the runtime: the binary interface between generated code and its caller.
- * SPDX-License-Identifier: Apache-2.0
+/* bundle.h - what a bundle's library offers the runtime: the binary interface between generated code and its
+ * caller. SPDX-License-Identifier: Apache-2.0
  *
  * `attnc compile` writes one `attnrt_descriptor` per bundle, named `<bundle>_descriptor`. Everything that a
- * program needs to know besides (names, types, formulas as text, hashes) stands in the bundle's manifest.json. */
+ * program needs to know besides (names, types, formulas as text, hashes) stands in the bundle's
+ * manifest.json. */
 #ifndef ATTNRT_BUNDLE_H
 #define ATTNRT_BUNDLE_H
 
@@ -13,17 +14,21 @@
 extern "C" {
 #endif
 
-#define ATTNRT_ABI_VERSION 1
+#define ATTNRT_ABI_VERSION 2
 
-/* Services for the kernels of one session; its address is the user context of every kernel. A null user context
- * is allowed: loops then run serially and errors are only return codes. */
+/* Services for the kernels of one session; its address is the user context of every kernel. A null user
+ * context is allowed: loops then run serially and errors are only return codes. So is a null function. */
 typedef struct attnrt_kernel_context attnrt_kernel_context;
 typedef int (*attnrt_task)(attnrt_kernel_context *context, int index, uint8_t *closure);
 struct attnrt_kernel_context {
   /* Runs task(context, i, closure) for i in [begin, begin + count), in any order; 0, or the first failure. */
-  int (*parallel_for)(attnrt_kernel_context *context, attnrt_task task, int begin, int count, uint8_t *closure);
+  int (*parallel_for)(attnrt_kernel_context *context, attnrt_task task, int begin, int count,
+                      uint8_t *closure);
   /* Keeps the message for the caller; returns. */
   void (*report_error)(attnrt_kernel_context *context, const char *message);
+  /* Null, or told after each kernel that an entry called: its number in the table, the multiplications and
+   * additions of its matmuls, and the bytes it has to read and write. */
+  void (*watch)(attnrt_kernel_context *context, int32_t kernel, int64_t operations, int64_t bytes);
 };
 
 /* What an entry returns that has done nothing because the sizes are not within the manifest's bounds. */
@@ -62,7 +67,8 @@ typedef struct attnrt_descriptor {
   const attnrt_entry *entries;
   const attnrt_variant *variants;
   int64_t (*state_bytes)(const int64_t *sizes);
-  const char *manifest_hash; /* XXH3-128 of manifest.json, 32 hexadecimal digits: code and data belong together */
+  const char
+      *manifest_hash; /* XXH3-128 of manifest.json, 32 hexadecimal digits: code and data belong together */
 } attnrt_descriptor;
 
 #ifdef __cplusplus

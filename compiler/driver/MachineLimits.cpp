@@ -3,7 +3,7 @@
 //
 // Independent instructions in registers, and streams of vector loads.
 
-#include "tests/bench/MachineLimits.h"
+#include "compiler/driver/MachineLimits.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include <memory>
 #include <sys/mman.h>
 
-namespace attnc::bench {
+namespace attnc {
 
 constexpr int Rounds = 200000;
 
@@ -107,4 +107,4 @@ double readLimit(size_t bytes) {
   return double(part * Streams) / fastest(read);
 }
 
-} // namespace attnc::bench
+} // namespace attnc

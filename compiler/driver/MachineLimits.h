@@ -3,12 +3,12 @@
 //
 // Measured on one core, in the same run as the kernels that are held against it.
 
-#ifndef ATTNC_TESTS_BENCH_MACHINE_LIMITS_H
-#define ATTNC_TESTS_BENCH_MACHINE_LIMITS_H
+#ifndef ATTNC_COMPILER_DRIVER_MACHINELIMITS_H
+#define ATTNC_COMPILER_DRIVER_MACHINELIMITS_H
 
 #include <cstddef>
 
-namespace attnc::bench {
+namespace attnc {
 
 /// Floating-point operations per second with vectors of `lanes` floats: 16 and 8 fused, 4 as multiply and
 /// add.
@@ -17,6 +17,6 @@ double arithmeticLimit(int lanes);
 /// Bytes per second read from `bytes` of memory, again and again.
 double readLimit(size_t bytes);
 
-} // namespace attnc::bench
+} // namespace attnc
 
-#endif // ATTNC_TESTS_BENCH_MACHINE_LIMITS_H
+#endif // ATTNC_COMPILER_DRIVER_MACHINELIMITS_H

@@ -1,0 +1,72 @@
+//===- Profile.cpp - where the time of requests goes, kernel by kernel ---------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/driver/Profile.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <numeric>
+#include <sstream>
+
+namespace attnc {
+
+double Profile::shareOfLimit(const KernelLine &line) const {
+  const double seconds = std::max(line.operations / arithmeticLimit, line.bytes / readLimit);
+  return line.milliseconds > 0 ? seconds * 1000 / line.milliseconds : 0;
+}
+
+static double millisecondsOfKernels(const Profile &profile) {
+  return std::accumulate(profile.kernels.begin(), profile.kernels.end(), 0.0,
+                         [](double sum, const KernelLine &line) { return sum + line.milliseconds; });
+}
+
+std::string printProfile(const Profile &profile) {
+  size_t widest = 6;
+  for (const KernelLine &line : profile.kernels)
+    widest = std::max(widest, line.kernel.size());
+  std::ostringstream text;
+  text << std::fixed << std::left << std::setw(14) << "entry" << std::setw(int(widest)) << "kernel"
+       << std::right << std::setw(9) << "calls" << std::setw(11) << "ms" << std::setw(8) << "time"
+       << std::setw(10) << "GFLOP/s" << std::setw(8) << "GB/s" << std::setw(8) << "limit" << '\n';
+  for (const KernelLine &line : profile.kernels) {
+    const double perSecond = 1e-6 / std::max(line.milliseconds, 1e-6);
+    text << std::left << std::setw(14) << line.entry << std::setw(int(widest)) << line.kernel << std::right
+         << std::setprecision(0) << std::setw(9) << line.calls << std::setprecision(3) << std::setw(11)
+         << line.milliseconds << std::setprecision(1) << std::setw(7)
+         << 100 * line.milliseconds / profile.milliseconds << '%' << std::setw(10)
+         << line.operations * perSecond << std::setw(8) << line.bytes * perSecond << std::setprecision(0)
+         << std::setw(7) << 100 * profile.shareOfLimit(line) << "%\n";
+  }
+  const double outside = profile.milliseconds - millisecondsOfKernels(profile);
+  text << std::setprecision(3) << "outside of kernels: " << outside << " of " << profile.milliseconds
+       << " ms\nlimits: " << std::setprecision(1) << profile.arithmeticLimit * 1e-9 << " GFLOP/s, "
+       << profile.readLimit * 1e-9 << " GB/s\n";
+  return text.str();
+}
+
+std::string drawProfile(const Profile &profile) {
+  constexpr int row = 22, left = 420, longest = 480, top = 48;
+  const double scale = profile.kernels.empty() ? 0 : longest / profile.kernels.front().milliseconds;
+  std::ostringstream svg;
+  svg << std::fixed << std::setprecision(2) << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\""
+      << left + longest + 160 << "\" height=\"" << top + row * int(profile.kernels.size()) + 12
+      << "\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" "
+         "fill=\"white\"/>\n"
+      << "<text x=\"8\" y=\"20\">" << profile.title << "</text>\n<text x=\"8\" y=\"38\" fill=\"#666\">"
+      << "ms of a request by kernel; dark: what the machine's limit allows</text>\n";
+  for (size_t i = 0; i < profile.kernels.size(); ++i) {
+    const KernelLine &line = profile.kernels[i];
+    const int y = top + row * int(i);
+    const double share = profile.shareOfLimit(line), width = line.milliseconds * scale;
+    svg << "<text x=\"" << left - 8 << "\" y=\"" << y + 14 << "\" text-anchor=\"end\">" << line.entry << ": "
+        << line.kernel << "</text>\n<rect x=\"" << left << "\" y=\"" << y << "\" width=\"" << width
+        << "\" height=\"16\" fill=\"#9ecae1\"/>\n<rect x=\"" << left << "\" y=\"" << y << "\" width=\""
+        << width * std::min(share, 1.0) << "\" height=\"16\" fill=\"#08519c\"/>\n<text x=\""
+        << left + width + 6 << "\" y=\"" << y + 14 << "\">" << line.milliseconds << " ms, "
+        << int(100 * share + 0.5) << "% of the limit</text>\n";
+  }
+  svg << "</svg>\n";
+  return svg.str();
+}
+
+} // namespace attnc

@@ -1,0 +1,36 @@
+//===- Profile.h - where the time of requests goes, kernel by kernel -----------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ATTNC_COMPILER_DRIVER_PROFILE_H
+#define ATTNC_COMPILER_DRIVER_PROFILE_H
+
+#include <string>
+#include <vector>
+
+namespace attnc {
+
+/// One kernel in one entry, summed over a request.
+struct KernelLine {
+  std::string entry, kernel;
+  double calls = 0, milliseconds = 0, operations = 0, bytes = 0;
+};
+
+struct Profile {
+  std::string title;
+  std::vector<KernelLine> kernels;           // the slowest first
+  double milliseconds = 0;                   // of a request, what is outside of kernels included
+  double arithmeticLimit = 0, readLimit = 0; // operations and bytes per second
+
+  /// The part of a kernel's time that the machine needs for its sums, or for its bytes if that is longer.
+  /// More than one where the caches hold what a kernel reads.
+  double shareOfLimit(const KernelLine &line) const;
+};
+
+std::string printProfile(const Profile &profile);
+
+/// Bars of time, their dark part the time that the limit allows.
+std::string drawProfile(const Profile &profile);
+
+} // namespace attnc
+
+#endif // ATTNC_COMPILER_DRIVER_PROFILE_H
