@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiles kernels for each variant, checks them against the oracle and prints their speed as a share of the
-// limit that is measured in the same run. One core. `KernelBench [part of a kernel's name]`.
+// limit that is measured in the same run. One core. `KernelBench [part of a kernel's name [variant]]`.
 
 #include "compiler/driver/MachineLimits.h"
 #include "tests/kernels/KernelHarness.h"
@@ -102,9 +102,9 @@ void measure(const Measurement &what, const Variant &variant, double arithmetic,
 } // namespace
 
 int main(int argc, char **argv) {
-  std::string wanted = argc > 1 ? argv[1] : "";
+  std::string wanted = argc > 1 ? argv[1] : "", wantedVariant = argc > 2 ? argv[2] : "";
   for (const Variant &variant : runnableVariants()) {
-    if (variant.asserts)
+    if (variant.asserts || (!wantedVariant.empty() && variant.name != wantedVariant))
       continue;
     int lanes = variant.name == "avx512" ? 16 : variant.name == "avx2" ? 8 : 4;
     double arithmetic = attnc::arithmeticLimit(lanes), bandwidth = attnc::readLimit(4 * 512 * 32000);
