@@ -15,6 +15,9 @@ namespace attnc {
 
 constexpr float Log2E = 1.44269504f;
 
+// Maxima are no lower than this, so that masked scores are far below every maximum.
+constexpr float LowestMaximum = 0.5f * MaskedScore;
+
 namespace {
 /// Builds the stages one after the other; members are what several of them need.
 class AttentionBuilder {
@@ -113,6 +116,10 @@ private:
         select(key < end(), score, MaskedScore);
   }
 
+  /// 2^x, or zero where that is less than 2^-100: products with such weights would be denormal numbers, which
+  /// take a hundred times as long.
+  static Expr weightOf(Expr x) { return select(x > -100.f, exp2Fast(x), 0.f); }
+
   Expr blockCount() const { return min((keys + (tiles.keys - 1)) / tiles.keys, MaxKeyBlocks); }
 
   void buildMaximum() {
@@ -122,12 +129,12 @@ private:
       return s.scores(s.query, inBlock(domain) + i, s.block, s.queryBlock, s.head, s.batch);
     };
     s.blockMaximum = Func("blockMaximum");
-    s.blockMaximum(at) = MaskedScore;
+    s.blockMaximum(at) = LowestMaximum;
     s.blockMaximum(at) = max(s.blockMaximum(at), maxPairwise(score, tiles.keyTile));
     s.earlier = RDom(0, blockCount(), "earlier");
     s.earlier.where(s.earlier < s.block);
     s.maximumBefore = Func("maximumBefore");
-    s.maximumBefore(at) = MaskedScore;
+    s.maximumBefore(at) = LowestMaximum;
     s.maximumBefore(at) =
         max(s.maximumBefore(at), s.blockMaximum(s.query, s.earlier, s.queryBlock, s.head, s.batch));
     s.maximum = Func("maximum");
@@ -145,7 +152,7 @@ private:
     s.weights = Func("weights");
     s.weights(s.query, s.key, s.block, s.queryBlock, s.head, s.batch) = undef<float>();
     s.weights(s.query, inBlock(weighted), s.block, s.queryBlock, s.head, s.batch) =
-        select(score > 0.5f * MaskedScore, exp2Fast(score * Log2E - s.maximum(at) * Log2E), 0.f);
+        weightOf(score * Log2E - s.maximum(at) * Log2E);
     s.blockSum = Func("blockSum");
     s.blockSum(at) = 0.f;
     s.blockSum(at) += sumPairwise([&](int i) { return weight(summed, i); }, tiles.keyTile);
@@ -161,7 +168,7 @@ private:
   void buildState() {
     std::vector<Var> perBlock = {s.query, s.block, s.queryBlock, s.head, s.batch};
     s.decay = Func("decay");
-    s.decay(perBlock) = exp2Fast(s.maximumBefore(perBlock) * Log2E - s.maximum(perBlock) * Log2E);
+    s.decay(perBlock) = weightOf(s.maximumBefore(perBlock) * Log2E - s.maximum(perBlock) * Log2E);
     s.blocks = RDom(0, blockCount(), "blocks");
     s.blocks.where(s.blocks * tiles.keys < end());
     Expr added = select(

@@ -126,7 +126,8 @@ Expr ScalarBuilder::expressionOf(mlir::Operation &op) const {
       .Case([&](math::LogOp) { return logFast(a); })
       .Case([&](math::SqrtOp) { return Halide::sqrt(a); })
       .Case([&](math::TanhOp) { return tanhFast(a); })
-      .Case<math::AbsFOp, math::AbsIOp>([&](auto) { return Halide::abs(a); })
+      .Case([&](math::AbsFOp) { return Halide::abs(a); })
+      .Case([&](math::AbsIOp) { return Halide::max(a, -a); }) // Halide's would have no sign
       .Default([](mlir::Operation *) { return Expr(); });
 }
 
