@@ -23,6 +23,11 @@ Region::Region(attn::KernelOp kernel) : kernelOp(kernel) {
     declare(argument);
 }
 
+/// Ids and lengths may lie apart: those of one position of sequences do.
+static bool mayLieApart(RankedTensorType type) {
+  return type.getElementType().isInteger() && type.getRank() == 1;
+}
+
 void Region::declare(mlir::BlockArgument argument) {
   RankedTensorType type = typeOf(argument);
   Halide::Type element = type.getElementType().isF32() ? Halide::Float(32) : Halide::Int(32);
@@ -39,6 +44,8 @@ void Region::declare(mlir::BlockArgument argument) {
   int rank = type.getRank();
   Halide::ImageParam param(element, rank, name);
   llvm::SmallVector<llvm::StringRef> names = attn::axisNames(type);
+  if (mayLieApart(type))
+    param.dim(0).set_stride(Expr());
   for (int axis = 0; axis < rank; ++axis) {
     Halide::Internal::Dimension dim = param.dim(axis);
     int64_t extent = type.getDimSize(rank - 1 - axis);
@@ -66,6 +73,8 @@ Coordinates Region::extentsOf(RankedTensorType type) {
 void Region::constrain(Halide::Func result, RankedTensorType type) {
   Halide::OutputImageParam buffer = result.output_buffers()[0];
   Coordinates extents = extentsOf(type);
+  if (mayLieApart(type))
+    buffer.dim(0).set_stride(Expr());
   for (size_t axis = 0; axis < extents.size(); ++axis) {
     if (extents[axis].defined())
       buffer.dim(axis).set_bounds(0, extents[axis]);

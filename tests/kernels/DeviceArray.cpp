@@ -40,10 +40,10 @@ struct DeviceArray::Layout {
   halide_buffer_t buffer = {};
 };
 
-/// Strides of a dense value, fastest first, rows `padding` apart.
-static std::vector<int64_t> stridesOf(const std::vector<int64_t> &shape, int64_t padding) {
+/// Strides of a dense value, fastest first, rows `padding` apart; `first` is the fastest axis's.
+static std::vector<int64_t> stridesOf(const std::vector<int64_t> &shape, int64_t padding, int64_t first) {
   std::vector<int64_t> strides;
-  int64_t stride = 1;
+  int64_t stride = first;
   for (size_t axis = shape.size(); axis-- > 0;) {
     strides.push_back(stride);
     stride = stride * shape[axis] + (axis + 1 == shape.size() && shape.size() > 1 ? padding : 0);
@@ -62,7 +62,8 @@ DeviceArray::DeviceArray(mlir::RankedTensorType type, const reference::Array &ar
     extents = {(array.shape[0] + panels.getColumns() - 1) / panels.getColumns(), array.shape[1],
                panels.getColumns()};
   bool weight = panels || (!type.getEncoding() && type.getRank() <= 2);
-  std::vector<int64_t> strides = stridesOf(extents, weight ? 0 : rowGap);
+  std::vector<int64_t> strides =
+      stridesOf(extents, weight ? 0 : rowGap, !l.isFloat && extents.size() == 1 ? 1 + rowGap : 1);
   int64_t rank = extents.size(), span = 1;
   for (int64_t axis = 0; axis < rank; ++axis) {
     int64_t extent = extents[rank - 1 - axis];
