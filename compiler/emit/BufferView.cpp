@@ -335,11 +335,11 @@ LogicalResult ViewFollower::recurrence(attn::RecurrenceOp op) {
     views[output] = *view;
   }
   for (auto [argument, sequence] : llvm::zip_equal(op.getPositions(), op.getSequences()))
-    views[argument] = positionOf(views[sequence]);
+    views[argument] = positionOf(views.lookup(sequence));
   for (auto [argument, initial] : llvm::zip_equal(op.getStates(), op.getInitial()))
-    views[argument] = views[initial];
+    views[argument] = views.lookup(initial);
   for (auto [argument, constant] : llvm::zip_equal(op.getShared(), op.getConstants()))
-    views[argument] = views[constant];
+    views[argument] = views.lookup(constant);
   CallLoop loop{views[op.getSequences().front()].extents[1], op.getReverse(), code.calls.size(), 0};
   for (Operation &inner : op.getBody().front())
     if (failed(follow(inner)))
@@ -347,7 +347,7 @@ LogicalResult ViewFollower::recurrence(attn::RecurrenceOp op) {
   loop.end = code.calls.size();
   code.loops.push_back(loop);
   for (auto [last, initial] : llvm::zip_equal(op.getLast(), op.getInitial()))
-    views[last] = views[initial];
+    views[last] = views.lookup(initial);
   return success();
 }
 

@@ -39,12 +39,12 @@ struct Attention {
 
 class ModelImporter {
 public:
-  ModelImporter(const Spec &spec, ModuleOp module) : spec(spec), model(*spec.model), build(spec, module) {}
+  ModelImporter(const Spec &spec, ModuleOp module)
+      : spec(spec), model(*spec.model), build(spec, module), weights(build.declareWeights(model)) {}
 
   void import();
 
 private:
-  void declareWeights();
   void declareSinusoids(StringRef name, int64_t width, bool isInterleaved);
   void declareSlopes(int64_t heads);
   void declarePositions(const SideSpec &side);
@@ -78,19 +78,6 @@ private:
 } // namespace
 
 static constexpr StringRef sinusoids = "sinusoids";
-
-void ModelImporter::declareWeights() {
-  for (const WeightUse &use : weightsOf(model)) {
-    const Located<std::string> &pattern = spec.weights.names[size_t(use.role)];
-    std::string symbol = symbolOf(use);
-    attn::WeightOp weight =
-        build.declareWeight(build.at(pattern.given ? pattern.where : model.where), symbol, use.shape);
-    weight.setTensorsAttr(build.getStrArrayAttr({expandPattern(*pattern, use)}));
-    bool isMatrix = use.shape.size() == 2;
-    weight.setTransposed(isMatrix && isLinear(use.role) && *spec.weights.transposed);
-    weights[symbol] = weight;
-  }
-}
 
 static constexpr StringRef angles = "rotary_angles_";
 static constexpr StringRef slopes = "alibi_slopes_";
@@ -424,7 +411,6 @@ void ModelImporter::importDecode() {
 }
 
 void ModelImporter::import() {
-  declareWeights();
   if (hasEncoder(model))
     declarePositions(model.encoder);
   if (hasDecoder(model))

@@ -5,6 +5,7 @@
 
 #include "compiler/import/SpecBuilder.h"
 #include "compiler/import/ImportSpec.h"
+#include "compiler/spec/WeightNames.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -13,7 +14,7 @@ using namespace mlir;
 namespace attnc {
 
 SpecBuilder::SpecBuilder(const Spec &spec, ModuleOp module)
-    : OpBuilder(module.getContext()), file(getStringAttr(spec.file)), module(module) {}
+    : OpBuilder(module.getContext()), spec(spec), file(getStringAttr(spec.file)), module(module) {}
 
 mlir::Location SpecBuilder::at(Location where) { return FileLineColLoc::get(file, where.line, where.column); }
 
@@ -23,6 +24,36 @@ attn::WeightOp SpecBuilder::declareWeight(mlir::Location where, StringRef symbol
   return attn::WeightOp::create(*this, where, getStringAttr(symbol),
                                 TypeAttr::get(RankedTensorType::get(shape, getF32Type())), nullptr, nullptr,
                                 nullptr, nullptr, nullptr, nullptr);
+}
+
+llvm::StringMap<attn::WeightOp> SpecBuilder::declareWeights(const ModelSpec &model) {
+  llvm::StringMap<attn::WeightOp> weights;
+  for (const WeightUse &use : weightsOf(model)) {
+    const Located<std::string> &pattern = spec.weights.names[size_t(use.role)];
+    std::string symbol = symbolOf(use);
+    attn::WeightOp weight = declareWeight(at(pattern.given ? pattern.where : model.where), symbol, use.shape);
+    weight.setTensorsAttr(getStrArrayAttr({expandPattern(*pattern, use)}));
+    bool isMatrix = use.shape.size() == 2;
+    weight.setTransposed(isMatrix && isLinear(use.role) && *spec.weights.transposed);
+    weights[symbol] = weight;
+  }
+  return weights;
+}
+
+attn::RecurrenceOp
+SpecBuilder::createRecurrence(mlir::Location where, TypeRange results, const RecurrenceInputs &inputs,
+                              llvm::function_ref<SmallVector<Value>(attn::RecurrenceOp)> writeBody) {
+  auto loop = attn::RecurrenceOp::create(*this, where, results, inputs.sequences, inputs.initial,
+                                         inputs.constants, inputs.lengths, inputs.isReversed, ArrayAttr());
+  InsertionGuard guard(*this);
+  Block *body = createBlock(&loop.getBody());
+  for (Value sequence : inputs.sequences)
+    body->addArgument(attn::positionOf(cast<RankedTensorType>(sequence.getType())), where);
+  for (const SmallVector<Value> *values : {&inputs.initial, &inputs.constants})
+    for (Value value : *values)
+      body->addArgument(value.getType(), where);
+  attn::YieldOp::create(*this, where, writeBody(loop));
+  return loop;
 }
 
 func::FuncOp SpecBuilder::startEntry(mlir::Location where, StringRef name, ArrayRef<EntryValue> arguments) {
@@ -53,7 +84,7 @@ OwningOpRef<ModuleOp> importSpec(const Spec &spec, MLIRContext &context) {
   auto where = FileLineColLoc::get(StringAttr::get(&context, spec.file), 1, 1);
   OwningOpRef<ModuleOp> module = ModuleOp::create(where);
   if (spec.model)
-    importModel(spec, *module);
+    isRecurrent(*spec.model) ? importRecurrent(spec, *module) : importModel(spec, *module);
   bool isWhole = true;
   for (const GraphSpec &graph : spec.graphs)
     isWhole &= succeeded(importGraph(spec, graph, *module));

@@ -9,6 +9,8 @@
 #include "compiler/spec/Spec.h"
 #include "dialect/IR/Attn.h"
 
+#include "llvm/ADT/StringMap.h"
+
 namespace attnc {
 
 /// One argument or result of an entry.
@@ -28,6 +30,13 @@ struct ScoreMapText {
   const ScoreExpression *score, *mask;
 };
 
+/// What a recurrence reads: see `attn.recurrence`.
+struct RecurrenceInputs {
+  llvm::SmallVector<mlir::Value> sequences, initial, constants;
+  mlir::Value lengths; // may be null
+  bool isReversed = false;
+};
+
 class SpecBuilder : public mlir::OpBuilder {
 public:
   SpecBuilder(const Spec &spec, mlir::ModuleOp module);
@@ -36,6 +45,14 @@ public:
 
   /// Declares a weight at the end of the module's weights; attributes that are null are left out.
   attn::WeightOp declareWeight(mlir::Location where, llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape);
+
+  /// Declares all weights of the model, by their symbols.
+  llvm::StringMap<attn::WeightOp> declareWeights(const ModelSpec &model);
+
+  /// Builds a recurrence whose body yields what `writeBody` gives.
+  attn::RecurrenceOp
+  createRecurrence(mlir::Location where, mlir::TypeRange results, const RecurrenceInputs &inputs,
+                   llvm::function_ref<llvm::SmallVector<mlir::Value>(attn::RecurrenceOp)> writeBody);
 
   /// Starts a function at the end of the module and leaves the builder in its body.
   mlir::func::FuncOp startEntry(mlir::Location where, llvm::StringRef name,
@@ -56,11 +73,13 @@ public:
   mlir::Value getWeight(mlir::Location where, attn::WeightOp weight);
 
 private:
+  const Spec &spec;
   mlir::StringAttr file;
   mlir::ModuleOp module;
 };
 
 void importModel(const Spec &spec, mlir::ModuleOp module);
+void importRecurrent(const Spec &spec, mlir::ModuleOp module);
 mlir::LogicalResult importGraph(const Spec &spec, const GraphSpec &graph, mlir::ModuleOp module);
 
 } // namespace attnc

@@ -367,6 +367,7 @@ void checkModel(Spec &spec, Diagnostics &diagnostics) {
   checkTied(model, diagnostics);
   checkTokens(model, diagnostics);
   checkTokenizers(spec, diagnostics);
+  checkRecurrent(spec, diagnostics);
   checkDecoding(model, diagnostics);
   if (!diagnostics.hasErrors())
     checkSizes(model, diagnostics);

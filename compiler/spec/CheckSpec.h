@@ -14,6 +14,9 @@ namespace attnc {
 /// After success the expressions of the model are parsed.
 void checkModel(Spec &spec, Diagnostics &diagnostics);
 
+/// What only recurrent models have.
+void checkRecurrent(const Spec &spec, Diagnostics &diagnostics);
+
 /// Connects names; after success the ops stand in an order in which each follows its operands.
 void checkGraph(GraphSpec &graph, Diagnostics &diagnostics);
 

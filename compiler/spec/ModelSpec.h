@@ -1,13 +1,14 @@
 //===- ModelSpec.h - the `model:` level of a spec --------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Transformer (encoder-decoder, encoder or decoder) as the YAML gives it, with defaults filled in. Each key
-// is explained in docs/yaml-reference.md.
+// A Transformer (encoder-decoder, encoder or decoder) or a recurrent encoder-decoder as the YAML gives it,
+// with defaults filled in. Each key is explained in docs/yaml-reference.md.
 
 #ifndef ATTNC_SPEC_MODELSPEC_H
 #define ATTNC_SPEC_MODELSPEC_H
 
 #include "compiler/spec/Located.h"
+#include "compiler/spec/RecurrentSpec.h"
 #include "compiler/spec/ScoreExpression.h"
 
 #include <cstdint>
@@ -171,6 +172,7 @@ struct ModelSpec {
   Located<std::optional<double>> attentionScale; // nothing: 1 / sqrt(head width)
   EncoderSpec encoder;
   DecoderSpec decoder;
+  RecurrentSpec recurrent; // and then no heads, feed-forwards, norms and positions
   FeedForwardSpec feedForward;
   NormSpec norm;
   BiasesSpec biases;
@@ -196,6 +198,7 @@ inline int64_t keyHeadsOf(const ModelSpec &model, const SideSpec &side) {
 inline int64_t rotatedWidthOf(const ModelSpec &model, const SideSpec &side) {
   return model.positions.rotatedWidth.value.value_or(*side.headWidth);
 }
+inline bool isRecurrent(const ModelSpec &model) { return *model.recurrent.cell != Cell::None; }
 inline bool hasMaskedTokenHead(const ModelSpec &model) {
   return *model.encoder.maskedTokenHead != HeadActivation::None;
 }

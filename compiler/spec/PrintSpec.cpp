@@ -36,7 +36,7 @@ template <typename T> static std::string numberText(T value) {
 }
 
 static std::string textOrNull(const std::string &text) { return text.empty() ? "null" : escaped(text); }
-
+static std::string valueText(const std::string &value) { return escaped(value); }
 static std::string valueText(bool value) { return value ? "true" : "false"; }
 static std::string valueText(int64_t value) { return std::to_string(value); }
 static std::string valueText(double value) { return numberText(value); }
@@ -90,6 +90,10 @@ private:
   void printModel(const ModelSpec &model);
   void printShape(const ModelSpec &model);
   void printSide(std::string_view key, const SideSpec &side);
+  void printBlocks(const ModelSpec &model);
+  void printBiases(const ModelSpec &model);
+  void printCells(const ModelSpec &model);
+  void printAttention(const RecurrentAttentionSpec &attention);
   void printPositions(const PositionsSpec &positions);
   void printTokens(const ModelSpec &model);
   void printTokenizer(const TokenizerSpec &tokenizer);
@@ -115,6 +119,8 @@ void SpecPrinter::printWeights() {
   if (spec.weights.kind == WeightSourceKind::Random)
     line("random", std::to_string(spec.weights.seed));
   field("transposed", spec.weights.transposed);
+  if (spec.weights.gates.given)
+    field("gates", spec.weights.gates);
   if (spec.model) {
     open("names", "weights.names");
     for (size_t role = 0; role < weightRoleCount; ++role)
@@ -143,9 +149,7 @@ void SpecPrinter::printSide(std::string_view key, const SideSpec &side) {
   close();
 }
 
-void SpecPrinter::printShape(const ModelSpec &model) {
-  word("kind", model.kind);
-  field("width", model.width);
+void SpecPrinter::printBlocks(const ModelSpec &model) {
   field("heads", model.heads);
   field("key_heads", model.keyHeads);
   field("head_width", model.headWidth);
@@ -166,12 +170,63 @@ void SpecPrinter::printShape(const ModelSpec &model) {
   field("final", model.norm.final);
   field("embedding", model.norm.embedding);
   close();
+  printPositions(model.positions);
+}
+
+void SpecPrinter::printAttention(const RecurrentAttentionSpec &attention) {
+  open("attention", "model.decoder.attention");
+  word("score", attention.score);
+  word("place", attention.place);
+  if (*attention.place == AttentionPlace::After)
+    field("input_feeding", attention.inputFeeding);
+  if (*attention.score == AttentionScore::Additive)
+    field("width", attention.width);
+  close();
+}
+
+void SpecPrinter::printCells(const ModelSpec &model) {
+  const RecurrentSpec &recurrent = model.recurrent;
+  word("cell", recurrent.cell);
+  if (*recurrent.cell == Cell::Gru)
+    word("reset", recurrent.reset);
+  if (recurrent.attention)
+    field("attention_scale", model.attentionScale);
+  open("encoder", "model.encoder");
+  field("layers", model.encoder.layers);
+  field("width", recurrent.encoderWidth);
+  field("bidirectional", recurrent.bidirectional);
+  close();
+  open("decoder", "model.decoder");
+  field("layers", model.decoder.layers);
+  field("width", recurrent.decoderWidth);
+  if (recurrent.attention)
+    printAttention(*recurrent.attention);
+  close();
+  open("bridge", "model.bridge");
+  word("kind", recurrent.bridge.kind);
+  if (*recurrent.bidirectional && *recurrent.bridge.kind != BridgeKind::Zeros)
+    word("direction", recurrent.bridge.direction);
+  close();
+}
+
+void SpecPrinter::printBiases(const ModelSpec &model) {
   open("biases", "model.biases");
   field("attention", model.biases.attention);
-  field("feed_forward", model.biases.feedForward);
-  field("norm", model.biases.norm);
+  if (isRecurrent(model)) {
+    word("cell", model.recurrent.biases);
+  } else {
+    field("feed_forward", model.biases.feedForward);
+    field("norm", model.biases.norm);
+  }
   field("output", model.biases.output);
   close();
+}
+
+void SpecPrinter::printShape(const ModelSpec &model) {
+  word("kind", model.kind);
+  field("width", model.width);
+  isRecurrent(model) ? printCells(model) : printBlocks(model);
+  printBiases(model);
 }
 
 void SpecPrinter::printPositions(const PositionsSpec &positions) {
@@ -281,14 +336,21 @@ void SpecPrinter::printDecoding(const DecodingSpec &decoding) {
 void SpecPrinter::printModel(const ModelSpec &model) {
   open("model", "model");
   printShape(model);
-  printPositions(model.positions);
   open("embedding", "model.embedding");
+  if (isRecurrent(model))
+    field("width", model.recurrent.embeddingWidth);
   field("scale", model.embedding.scale);
   word("tied", model.embedding.tied);
   close();
   if (hasDecoder(model)) {
     open("output", "model.output");
-    field("scale", model.output.scale);
+    if (isRecurrent(model)) {
+      if (model.recurrent.attention)
+        field("context", model.recurrent.readsContext);
+      field("embedding", model.recurrent.readsEmbedding);
+    } else {
+      field("scale", model.output.scale);
+    }
     close();
   }
   printTokens(model);

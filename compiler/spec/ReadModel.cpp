@@ -4,6 +4,7 @@
 // One function per section, one line per key.
 
 #include "compiler/spec/ReadModel.h"
+#include "compiler/spec/ReadRecurrent.h"
 #include "compiler/spec/Words.h"
 
 #include <algorithm>
@@ -44,6 +45,7 @@ static void readSide(MapReader &reader, const ModelSpec &model, SideSpec &side) 
 }
 
 static void readEncoder(MapReader reader, ModelSpec &model) {
+  refuseRecurrentEncoder(reader);
   readSide(reader, model, model.encoder);
   if (*model.kind == ModelKind::EncoderDecoder)
     for (const char *key : {"token_types", "pooler", "masked_token_head"})
@@ -54,6 +56,7 @@ static void readEncoder(MapReader reader, ModelSpec &model) {
 }
 
 static void readDecoder(MapReader reader, ModelSpec &model) {
+  refuseRecurrentDecoder(reader);
   readSide(reader, model, model.decoder);
   if (!hasEncoder(model))
     reader.refuse("cross_score", here(model));
@@ -61,15 +64,19 @@ static void readDecoder(MapReader reader, ModelSpec &model) {
 }
 
 /// Reads the sides that models of this kind have.
-static void readSides(MapReader &reader, ModelSpec &model) {
-  if (!hasEncoder(model))
-    reader.refuse("encoder", here(model));
-  else if (reader.require("encoder"))
-    readEncoder(reader.mapping("encoder"), model);
-  if (!hasDecoder(model))
-    reader.refuse("decoder", here(model));
-  else if (reader.require("decoder"))
-    readDecoder(reader.mapping("decoder"), model);
+static void readSides(MapReader &reader, ModelSpec &model, Diagnostics &diagnostics) {
+  auto readOne = [&](const char *side, bool isThere, auto read) {
+    if (!isThere)
+      reader.refuse(side, here(model));
+    else if (reader.require(side))
+      read(reader.mapping(side));
+  };
+  readOne("encoder", hasEncoder(model), [&](const MapReader &encoder) {
+    isRecurrent(model) ? readRecurrentEncoder(encoder, model) : readEncoder(encoder, model);
+  });
+  readOne("decoder", hasDecoder(model), [&](const MapReader &decoder) {
+    isRecurrent(model) ? readRecurrentDecoder(decoder, model, diagnostics) : readDecoder(decoder, model);
+  });
 }
 
 static NormSpec readNorm(MapReader reader) {
@@ -85,16 +92,16 @@ static NormSpec readNorm(MapReader reader) {
   return norm;
 }
 
-static BiasesSpec readBiases(MapReader reader, const NormSpec &norm) {
-  BiasesSpec biases;
+static void readBiases(MapReader reader, ModelSpec &model) {
+  BiasesSpec &biases = model.biases;
+  readRecurrentBiases(reader, model);
   biases.where = reader.location();
   biases.attention = reader.boolean("attention");
   biases.feedForward = reader.boolean("feed_forward");
   biases.norm = reader.boolean("norm");
   if (!biases.norm.given)
-    biases.norm.value = *norm.kind == NormKind::Layer;
+    biases.norm.value = *model.norm.kind == NormKind::Layer;
   biases.output = reader.boolean("output");
-  return biases;
 }
 
 static PositionsSpec readPositions(MapReader reader) {
@@ -121,16 +128,16 @@ static Located<double> readScale(MapReader &reader, std::string_view word, const
   return reader.number("scale");
 }
 
-static EmbeddingSpec readEmbedding(MapReader reader, const LocatedInteger &width) {
-  EmbeddingSpec embedding;
-  embedding.where = reader.location();
-  embedding.scale = readScale(reader, "sqrt_width", width, 0.5);
-  embedding.tied = reader.choice<Tied>("tied");
-  return embedding;
+static void readEmbedding(MapReader reader, ModelSpec &model) {
+  readRecurrentEmbedding(reader, model);
+  const LocatedInteger &width = isRecurrent(model) ? model.recurrent.embeddingWidth : model.width;
+  model.embedding = {reader.location(), readScale(reader, "sqrt_width", width, 0.5),
+                     reader.choice<Tied>("tied")};
 }
 
-static OutputSpec readOutput(MapReader reader, const LocatedInteger &width) {
-  return {reader.location(), readScale(reader, "inverse_sqrt_width", width, -0.5)};
+static void readOutput(MapReader reader, ModelSpec &model) {
+  readRecurrentOutput(reader, model);
+  model.output = {reader.location(), readScale(reader, "inverse_sqrt_width", model.width, -0.5)};
 }
 
 /// A number that must be there.
@@ -246,22 +253,34 @@ static DecodingSpec readDecoding(MapReader reader, const PositionsSpec &position
   return decoding;
 }
 
+/// What layers of attention and feed-forwards are made of.
+static void readBlocks(MapReader &reader, ModelSpec &model) {
+  model.heads = readRequired(reader, "heads");
+  model.keyHeads = reader.optionalInteger("key_heads");
+  model.headWidth = reader.optionalInteger("head_width");
+  if (reader.require("feed_forward"))
+    model.feedForward = readFeedForward(reader.mapping("feed_forward"));
+  model.norm = readNorm(reader.mapping("norm"));
+  model.positions = readPositions(reader.mapping("positions"));
+}
+
 ModelSpec readModel(MapReader reader, Diagnostics &diagnostics) {
   ModelSpec model;
   model.where = reader.location();
   model.kind = reader.choice<ModelKind>("kind");
   model.width = reader.integer("width");
-  model.heads = reader.integer("heads");
-  model.keyHeads = reader.optionalInteger("key_heads");
-  model.headWidth = reader.optionalInteger("head_width");
+  readCell(reader, model, diagnostics);
   model.attentionScale = reader.optionalNumber("attention_scale");
-  model.feedForward = readFeedForward(reader.mapping("feed_forward"));
-  readSides(reader, model);
-  model.norm = readNorm(reader.mapping("norm"));
-  model.biases = readBiases(reader.mapping("biases"), model.norm);
-  model.positions = readPositions(reader.mapping("positions"));
-  model.embedding = readEmbedding(reader.mapping("embedding"), model.width);
-  model.output = readOutput(reader.mapping("output"), model.width);
+  if (!isRecurrent(model))
+    readBlocks(reader, model);
+  readSides(reader, model, diagnostics);
+  if (isRecurrent(model))
+    model.recurrent.bridge = readBridge(reader.mapping("bridge"), model.recurrent);
+  if (isRecurrent(model) && !model.recurrent.attention)
+    reader.refuse("attention_scale", "without 'attention'");
+  readBiases(reader.mapping("biases"), model);
+  readEmbedding(reader.mapping("embedding"), model);
+  readOutput(reader.mapping("output"), model);
   readVocabulary(reader.mapping("vocabulary"), model);
   readTokens(reader.mapping("tokens"), model);
   readTokenizers(reader.mapping("tokenizer"), model, diagnostics);

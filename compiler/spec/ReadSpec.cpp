@@ -68,6 +68,7 @@ static WeightSource readWeightSource(MapReader reader, const Spec &spec, Diagnos
     source.kind = WeightSourceKind::Random;
     source.seed = uint64_t(*seed.value);
   }
+  source.gates = reader.text("gates");
   MapReader names = reader.mapping("names");
   for (size_t role = 0; role < weightRoleCount; ++role)
     source.names[role] = names.text(roleKey(WeightRole(role)));
@@ -75,9 +76,9 @@ static WeightSource readWeightSource(MapReader reader, const Spec &spec, Diagnos
 }
 
 static void checkPatterns(const Spec &spec, Diagnostics &diagnostics) {
-  size_t linearCount = spec.model && *spec.model->feedForward.gated ? 3 : 2;
   for (size_t role = 0; role < weightRoleCount; ++role)
-    checkPattern(WeightRole(role), spec.weights.names[role], linearCount, diagnostics);
+    checkPattern(WeightRole(role), spec.weights.names[role], spec.model ? &*spec.model : nullptr,
+                 diagnostics);
 }
 
 static void readGraphs(MapReader &top, const YamlNode &node, Spec &spec, Diagnostics &diagnostics) {

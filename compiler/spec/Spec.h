@@ -41,9 +41,13 @@ enum class WeightRole {
   DecoderCrossAttentionNorm,
   DecoderFeedForward,
   DecoderFeedForwardNorm,
-  DecoderFinalNorm
+  DecoderFinalNorm,
+  EncoderCell,
+  DecoderCell,
+  Bridge,
+  DecoderAttention
 };
-constexpr size_t weightRoleCount = size_t(WeightRole::DecoderFinalNorm) + 1;
+constexpr size_t weightRoleCount = size_t(WeightRole::DecoderAttention) + 1;
 
 enum class WeightSourceKind { None, File, Random };
 
@@ -53,6 +57,7 @@ struct WeightSource {
   std::string file;                                        // resolved: openable from the working folder
   uint64_t seed = 0;                                       // of random weights
   Located<bool> transposed;                                // linear weights are in x out in the file
+  Located<std::string> gates;                              // of cells, as letters; empty: PyTorch's order
   std::array<Located<std::string>, weightRoleCount> names; // patterns, by role
 };
 

@@ -1,8 +1,8 @@
 //===- WeightNames.cpp - which weights a model has, and their names --------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pattern is a name with placeholders: {layer}, {layer+1}, {projection}, {linear}, {parameter}; the last
-// three may list their own words, as in {projection:wq,wk,wv,wo}.
+// A pattern is a name with placeholders: {layer}, {layer+1}, and words that may be listed anew, as in
+// {projection:wq,wk,wv,wo}.
 
 #include "compiler/spec/WeightNames.h"
 #include "compiler/spec/Keys.h"
@@ -48,6 +48,10 @@ static const RoleRule roleRules[weightRoleCount] = {
     {"decoder_feed_forward", "layer linear parameter", true},
     {"decoder_feed_forward_norm", "layer parameter"},
     {"decoder_final_norm", "parameter"},
+    {"encoder_cell", "layer operand direction parameter", true},
+    {"decoder_cell", "layer operand parameter", true},
+    {"bridge", "layer state parameter", true},
+    {"decoder_attention", "projection parameter", true},
 };
 
 std::string_view roleKey(WeightRole role) { return roleRules[size_t(role)].key; }
@@ -210,7 +214,9 @@ WeightRole outputTable(const ModelSpec &model) {
   return hasDecoder(model) ? targetTable(model) : sourceTable(model);
 }
 
-std::vector<WeightUse> weightsOf(const ModelSpec &model) { return WeightLister(model).list(); }
+std::vector<WeightUse> weightsOf(const ModelSpec &model) {
+  return isRecurrent(model) ? recurrentWeightsOf(model) : WeightLister(model).list();
+}
 
 //===----------------------------------------------------------------------===//
 // Patterns
@@ -234,6 +240,12 @@ static std::vector<std::string> defaultWords(std::string_view placeholder) {
     return {"1", "2", "3"};
   if (placeholder == "parameter")
     return {"weight", "bias"};
+  if (placeholder == "operand")
+    return {"ih", "hh"};
+  if (placeholder == "direction")
+    return {"", "_reverse"};
+  if (placeholder == "state")
+    return {"h", "c"};
   return {};
 }
 
@@ -246,7 +258,13 @@ static std::string expandPlaceholder(std::string_view inner, const WeightUse &us
   std::string_view name = inner.substr(0, colon);
   std::vector<std::string> words =
       colon == std::string_view::npos ? defaultWords(name) : splitAtCommas(inner.substr(colon + 1));
-  size_t index = name == "parameter" ? use.isBias : use.part;
+  size_t index = use.part;
+  if (name == "parameter")
+    index = use.isBias;
+  else if (name == "operand")
+    index = use.part % 2;
+  else if (name == "direction")
+    index = use.part / 2;
   return index < words.size() ? words[index] : std::string();
 }
 
@@ -289,10 +307,11 @@ static std::string checkPlaceholder(std::string_view inner, const std::vector<st
   return name;
 }
 
-void checkPattern(WeightRole role, const Located<std::string> &pattern, size_t linearCount,
+void checkPattern(WeightRole role, const Located<std::string> &pattern, const ModelSpec *model,
                   Diagnostics &diagnostics) {
   if (!pattern.valid)
     return;
+  size_t linearCount = model && *model->feedForward.gated ? 3 : 2;
   std::vector<std::string> expected = wordsOf(roleRules[size_t(role)].placeholders);
   std::vector<std::string> missing = expected;
   std::string_view rest = *pattern;
@@ -309,6 +328,9 @@ void checkPattern(WeightRole role, const Located<std::string> &pattern, size_t l
     std::erase(missing, name);
     rest.remove_prefix(close + 1);
   }
+  if (model)
+    for (std::string_view name : needlessPlaceholders(*model, role))
+      std::erase(missing, name);
   for (const std::string &name : missing)
     diagnostics.error(pattern.where, "the pattern " + quote(*pattern) + " lacks {" + name + "}");
 }

@@ -4,6 +4,7 @@
 // `decode` runs over many positions; from it come the step over one new position, scoring, and attention
 // weights.
 
+#include "dialect/Transforms/BodyAttention.h"
 #include "dialect/Transforms/Passes.h"
 #include "dialect/Transforms/SourceValues.h"
 
@@ -256,7 +257,7 @@ SoftmaxOp EntryBuilder::findLastCrossAttention() {
   SoftmaxOp last;
   decode.walk([&](SoftmaxOp softmax) {
     Operation *scores = findScores(softmax.getScores());
-    if (scores && values.isFromSource(scores->getOperand(1)))
+    if (scores && values.isFromSource(findOutside(scores->getOperand(1))))
       last = softmax;
   });
   return last;
@@ -272,7 +273,10 @@ void EntryBuilder::buildAttend() {
   IRMapping mapping;
   mapping.map(decode.getArgument(0), func.getArgument(0));
   buildPositions(source, mapping);
-  Value mean = MeanHeadsOp::create(builder, attention.getLoc(), mapping.lookup(attention.getWeights()));
+  auto built = mapping.lookup(attention.getWeights()).getDefiningOp<SoftmaxOp>();
+  auto recurrence = dyn_cast<RecurrenceOp>(built->getParentOp());
+  Value mean = recurrence ? addMeanOutput(recurrence, built)
+                          : Value(MeanHeadsOp::create(builder, built.getLoc(), built.getWeights()));
   finish(func, {mean}, {"attention"});
 }
 

@@ -106,7 +106,11 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
         llvm::for_each(op->getResultTypes(), [&](Type type) { collectSizes(type, sizes); });
       });
     }
-    getOperation().walk([&](LookupOp) { sizes.insert("history"); });
+    // Whatever reads a cache is stepped, and the caller tells each step how much it needs.
+    getOperation().walk([&](Operation *op) {
+      if (isa<LookupOp, RecallOp>(op))
+        sizes.insert("history");
+    });
     SmallVector<StringRef> names(sizes.begin(), sizes.end());
     getOperation()->setAttr("attn.sizes", Builder(&getContext()).getStrArrayAttr(names));
   }

@@ -424,4 +424,48 @@ TEST_F(Import, SwappedWordsAreImportedOrRefusedWithAnError) {
   EXPECT_GT(refused, 500u);
 }
 
+/// A recurrent model of width 8 with `more` keys.
+std::string recurrentModel(const std::string &cell, const std::string &more) {
+  return "weights: {random: 1}\nmodel:\n  kind: encoder_decoder\n  cell: " + cell + "\n  width: 8\n" + more +
+         "  vocabulary: {source: 11, target: 13}\n  tokens: {start: 1, end: 2}\n";
+}
+
+TEST_F(Import, WritesOneRecurrenceForEachLayerAndDirectionOfAnEncoder) {
+  auto module = import(recurrentModel("lstm", "  encoder: {layers: 2, width: 4, bidirectional: true}\n"
+                                              "  decoder: {layers: 2}\n"));
+  ASSERT_TRUE(module) << printed(diagnostics);
+  EXPECT_EQ(opsOf(*module, "encode"),
+            "embed linear zeros recurrence linear zeros recurrence concat concat concat "
+            "linear zeros recurrence linear zeros recurrence concat concat concat return");
+  auto encode = module->lookupSymbol<mlir::func::FuncOp>("encode");
+  EXPECT_EQ(encode.getNumResults(), 4u); // both states of both layers; without attention no rows
+  EXPECT_EQ(opsOf(*module, "decode"), "embed recurrence linear return");
+}
+
+TEST_F(Import, PutsAttentionOutsideOfTheLoopUnlessACellReadsIt) {
+  for (const char *text : {"place: after", "place: after, input_feeding: true", "place: before"}) {
+    auto module =
+        import(recurrentModel("gru", "  encoder: {layers: 1}\n  decoder: {layers: 1, attention: {score: "
+                                     "general, " +
+                                         std::string(text) + "}}\n"));
+    ASSERT_TRUE(module) << printed(diagnostics);
+    bool isOutside = opsOf(*module, "decode").find("softmax") != std::string::npos;
+    EXPECT_EQ(isOutside, std::string(text) == "place: after");
+    EXPECT_EQ(count<attn::SoftmaxOp>(*module), 1u);
+  }
+}
+
+TEST_F(Import, OrdersGatesAsTheFileHasThem) {
+  auto offsetOfReset = [&](const std::string &gates) {
+    std::string text = recurrentModel("gru", "  encoder: {layers: 1}\n  decoder: {layers: 1}\n");
+    auto module = import(text.replace(text.find("random: 1"), 9, "random: 1, gates: " + gates));
+    EXPECT_TRUE(module) << printed(diagnostics);
+    int64_t offset = -1;
+    module->walk([&](attn::SliceOp slice) { offset = offset < 0 ? slice.getOffset() : offset; });
+    return offset;
+  };
+  EXPECT_EQ(offsetOfReset("rzn"), 16); // the candidate's is read first
+  EXPECT_EQ(offsetOfReset("nzr"), 0);
+}
+
 } // namespace

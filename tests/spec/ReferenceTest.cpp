@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // docs/yaml-reference.md has one table row for each key that the reader knows, with its type, default and
-// constraint, and no others; its examples are specs that are read.
+// constraint, and no others; its examples, and those of pages on architectures, are specs that are read.
 
 #include "compiler/spec/Keys.h"
 #include "tests/spec/SpecTesting.h"
@@ -61,7 +61,7 @@ TEST(Reference, HasNoKeyThatTheReaderLacks) {
 
 TEST(Reference, HasExamplesThatAreRead) {
   static const std::regex pattern("```yaml\n([^`]*)```");
-  std::string text = reference();
+  std::string text = reference() + tests::readFile(tests::sourceFolder() / "docs/architectures/recurrent.md");
   unsigned count = 0;
   for (std::sregex_iterator example(text.begin(), text.end(), pattern), end; example != end; ++example) {
     Diagnostics diagnostics;

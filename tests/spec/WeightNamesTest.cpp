@@ -25,6 +25,15 @@ TEST(WeightNames, ExpandPlaceholders) {
             "h.0.wo.weight");
 }
 
+TEST(WeightNames, ExpandPlaceholdersOfCells) {
+  const WeightUse reverseState{WeightRole::EncoderCell, 1, 3, true};
+  EXPECT_EQ(symbolOf(reverseState), "encoder.rnn.bias_hh_l1_reverse");
+  EXPECT_EQ(symbolOf({WeightRole::EncoderCell, 1, 0}), "encoder.rnn.weight_ih_l1");
+  EXPECT_EQ(expandPattern("{direction:fw,bw}/{operand:kernel,recurrent}{layer+1}", reverseState),
+            "bw/recurrent2");
+  EXPECT_EQ(symbolOf({WeightRole::Bridge, 0, 1}), "bridge.c_l0.weight");
+}
+
 TEST(WeightNames, AreTheSymbolsByDefault) {
   EXPECT_EQ(symbolOf({WeightRole::EncoderFeedForward, 2, 0, true}), "encoder.layers.2.ffn.fc1.bias");
   EXPECT_EQ(symbolOf({WeightRole::SharedEmbedding}), "shared.embed.weight");
