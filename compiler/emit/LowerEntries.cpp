@@ -303,9 +303,9 @@ private:
   void lowerCall(const CallBuffers &call, BufferStack &stack) {
     code.loc = call.call->getLoc();
     const InterfaceTypes &types = code.types;
-    Value kernel =
+    Value function =
         code.load(types.pointer, code.address(types.pointer, kernels, {static_cast<int32_t>(call.kernel)}));
-    SmallVector<Value> arguments = {kernel, context};
+    SmallVector<Value> arguments = {function, context};
     for (auto [slot, view] : llvm::enumerate(call.buffers))
       arguments.push_back(stack.fill(slot, view, startOf(view)));
     SmallVector<Type> parameters(arguments.size() - 1, types.pointer);

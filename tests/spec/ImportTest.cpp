@@ -464,8 +464,8 @@ TEST_F(Import, OrdersGatesAsTheFileHasThem) {
     module->walk([&](attn::SliceOp slice) { offset = offset < 0 ? slice.getOffset() : offset; });
     return offset;
   };
-  EXPECT_EQ(offsetOfReset("rzn"), 16); // the candidate's is read first
-  EXPECT_EQ(offsetOfReset("nzr"), 0);
+  EXPECT_EQ(offsetOfReset("rzn"), 0); // the first that is read
+  EXPECT_EQ(offsetOfReset("nzr"), 16);
 }
 
 } // namespace
