@@ -140,7 +140,7 @@ class M2M100(Family, unittest.TestCase):
         return transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(**SIZES))
 
 
-T5_SIZES = dict(vocab_size=WORDS, d_model=32, d_kv=12, d_ff=64, num_layers=2, num_decoder_layers=3, num_heads=4,
+T5_SIZES = dict(vocab_size=WORDS, d_model=32, d_kv=12, d_ff=64, num_layers=2, num_heads=4,
                 relative_attention_num_buckets=8, relative_attention_max_distance=10, decoder_start_token_id=0)
 
 
