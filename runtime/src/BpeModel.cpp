@@ -102,7 +102,8 @@ private:
         json.reject("'", token, "' is not in the vocabulary");
       return *id;
     };
-    merges[keyOf(idOf(left), idOf(right))] = {rank, idOf(whole)};
+    const int32_t leftId = idOf(left), rightId = idOf(right), wholeId = idOf(whole);
+    merges[keyOf(leftId, rightId)] = {rank, wholeId};
   }
 
   static void append(std::vector<Symbol> &symbols, int32_t token) {

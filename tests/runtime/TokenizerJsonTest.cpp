@@ -125,7 +125,7 @@ TEST(TokenizerJsonErrors, WhatIsNotSupportedIsNamed) {
 TEST(TokenizerJsonErrors, WhatIsWrongIsSaidWithItsPlace) {
   EXPECT_EQ("tokenizer.json.model.vocab.<unk>: must be a whole number from 0 to 601",
             errorAfter("nllb", [](Json &json) { json["model"]["vocab"]["<unk>"] = 100000; }).substr(0, 70));
-  EXPECT_EQ("tokenizer.json.model.merges[2]: 'nowhereto' is not in the vocabulary",
+  EXPECT_EQ("tokenizer.json.model.merges[2]: 'nowhere' is not in the vocabulary",
             errorAfter("nllb", [](Json &json) { json["model"]["merges"][2] = "nowhere to"; }));
   EXPECT_EQ("tokenizer.json.model.vocab[7]: must be a piece and its score",
             errorAfter("t5", [](Json &json) { json["model"]["vocab"][7] = {"x"}; }));
