@@ -23,6 +23,9 @@ struct MatmulTile {
   bool isShared() const { return serves > rows; }
 };
 
+/// Panels of weights that are read side by side where several row tiles share them.
+constexpr int PanelsAtOnce = 4;
+
 /// A matmul as tiles see it: sums(column, row, columnTile, rowTile, outer...), column < tile.columns, row <
 /// tile.rows.
 struct Accumulator {

@@ -14,16 +14,19 @@ namespace attnc {
 /// Below every logit, masked ones included.
 constexpr float BelowAll = 2 * MaskedScore;
 
+/// Tiles of logits have up to so many words.
+constexpr int WidestTile = PanelsAtOnce * PanelColumns;
+
 // The bias of words past the end is not in memory; their logits are masked.
 static Expr maskedLogit(const LinearInputs &inputs, const Tensor &linear, Expr word, Expr row) {
   int words = inputs.weight.out;
-  if (words % PanelColumns == 0)
+  if (words % WidestTile == 0)
     return linear.at({word, row});
   return select(word < words, linear.at({word, row}), MaskedScore);
 }
 
 static LinearInputs withReadableBias(LinearInputs inputs) {
-  if (!inputs.bias || inputs.weight.out % PanelColumns == 0)
+  if (!inputs.bias || inputs.weight.out % WidestTile == 0)
     return inputs;
   auto bias = inputs.bias;
   int last = inputs.weight.out - 1;
@@ -72,7 +75,8 @@ static PanelStages buildPanels(const LinearInputs &inputs, MatmulTile tile,
   return stages;
 }
 
-// Filled up with neutral elements to whole lanes, so that one order of summation serves every vocabulary.
+// Filled up with neutral elements to whole lanes, so that one order of summation serves every vocabulary. The
+// compiler has no freedom here either: the code of one row need not be that of many.
 static LogSumStages buildLogSum(const VocabularyStages &vocabulary) {
   LogSumStages s;
   s.lane = Var("lane"), s.row = vocabulary.row, s.panel = vocabulary.panel;
@@ -91,15 +95,17 @@ static LogSumStages buildLogSum(const VocabularyStages &vocabulary) {
   s.maximum(s.row) = maxPairwise([&](int lane) -> Expr { return s.laneMaxima(lane, s.row); }, MaximumLanes);
   s.paddedSums = Func("paddedSums");
   s.paddedSums(s.panel, s.row) = 0.f;
-  s.paddedSums(weighted, s.row) = vocabulary.panels(weighted, s.row)[1] *
-                                  expFast(vocabulary.panels(weighted, s.row)[0] - s.maximum(s.row));
+  s.paddedSums(weighted, s.row) =
+      strict_float(vocabulary.panels(weighted, s.row)[1] *
+                   expFast(vocabulary.panels(weighted, s.row)[0] - s.maximum(s.row)));
   s.laneSums = Func("laneSums");
   s.laneSums(s.lane, s.row) = 0.f;
-  s.laneSums(s.lane, s.row) += s.paddedSums(summed * MaximumLanes + s.lane, s.row);
+  s.laneSums(s.lane, s.row) =
+      strict_float(s.laneSums(s.lane, s.row) + s.paddedSums(summed * MaximumLanes + s.lane, s.row));
   s.logSum = Func("logSum");
-  s.logSum(s.row) =
+  s.logSum(s.row) = strict_float(
       s.maximum(s.row) +
-      logFast(sumPairwise([&](int lane) -> Expr { return s.laneSums(lane, s.row); }, MaximumLanes));
+      logFast(sumPairwise([&](int lane) -> Expr { return s.laneSums(lane, s.row); }, MaximumLanes)));
   return s;
 }
 
@@ -164,8 +170,8 @@ TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabular
   Expr word = s.insertion.z * PanelColumns + s.insertion.y;
   Expr logit = s.sums(s.insertion.y, s.insertion.z, s.row);
   if (readable.bias)
-    logit = logit + readable.bias(word);
-  Expr value = select(word < inputs.weight.out, logit - logSum.logSum(s.row), BelowAll);
+    logit = strict_float(logit + readable.bias(word));
+  Expr value = select(word < inputs.weight.out, strict_float(logit - logSum.logSum(s.row)), BelowAll);
   Tuple before = s.result(max(place - 1, 0), s.row), here = s.result(place, s.row);
   Expr shifts = place > 0 && comesBefore(value, word, before), enters = comesBefore(value, word, here);
   s.result(place, s.row) = Tuple(select(shifts, before[0], enters, value, here[0]),

@@ -32,12 +32,17 @@ static std::vector<MatmulTile> matmulTiles(CpuClass kind) {
 /// once.
 constexpr int RowsPerTask = 96;
 
+/// Loops over fewer panels may be unrolled wholly.
+constexpr int FewPanels = 16;
+
 // A task is worth a thread from about 2^17 multiplications per row.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out) {
   MatmulSchedule schedule{matmulTiles(cpu.kind), cpu.lanes, 0, 0};
-  // A tile wider than the weight would sum its last panel several times.
+  // A tile that reaches past the weight sums its last panel several times. Where there are few panels, LLVM
+  // sees that, and shares sums of products among the copies: it adds in another order than in other tiles.
+  int panels = (out + PanelColumns - 1) / PanelColumns;
   for (MatmulTile &tile : schedule.tiles)
-    while (tile.columns > PanelColumns && tile.columns / 2 >= out)
+    while (panels < FewPanels && panels * PanelColumns % tile.columns != 0)
       tile.columns /= 2;
   const int grain = 128; // every tile's columns divide it
   int columns = std::max(1, (1 << 17) / std::max(1, in * grain)) * grain;

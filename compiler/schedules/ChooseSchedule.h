@@ -12,9 +12,6 @@
 
 namespace attnc {
 
-/// Panels of weights that are read side by side where several row tiles share them.
-constexpr int PanelsAtOnce = 4;
-
 struct MatmulSchedule {
   std::vector<MatmulTile> tiles; // in the order of the rows they serve, the last one any number
   int lanes;

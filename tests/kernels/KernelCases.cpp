@@ -303,8 +303,8 @@ std::vector<KernelCase> vocabularyCases() {
 }
 
 std::vector<KernelCase> narrowVocabularyCases() {
-  return {vocabularyCase(20, 33, "pick"), vocabularyCase(20, 40, ""), vocabularyCase(20, 43, "top_k"),
-          vocabularyCase(20, 64, "pick"), vocabularyCase(20, 100, "top_k")};
+  return {vocabularyCase(20, 33, "pick"), vocabularyCase(20, 40, ""),       vocabularyCase(20, 43, "top_k"),
+          vocabularyCase(20, 64, "pick"), vocabularyCase(20, 100, "top_k"), vocabularyCase(256, 74, "top_k")};
 }
 
 //===----------------------------------------------------------------------===//
