@@ -32,6 +32,8 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
                  accumulator.columnTile, block);
   } else {
     // Sums live in registers: all loops of the tile are unrolled, the loop over the input is outside of them.
+    // There is one tile at a time, which bounds do not show where a guard cuts the last.
+    sums.bound_storage(accumulator.rowTile, 1).bound_storage(accumulator.columnTile, 1);
     update.reorder(accumulator.column, accumulator.row, accumulator.k);
   }
   update.vectorize(accumulator.column, lanes)
