@@ -7,6 +7,7 @@
 
 #include "compiler/huggingface/ImportJob.h"
 #include "compiler/huggingface/TokenizerFile.h"
+#include "compiler/spec/Keys.h"
 #include "compiler/spec/Words.h"
 
 #include <algorithm>
@@ -41,16 +42,6 @@ constexpr std::string_view m2mLanguages =
     "pl ps "
     "pt ro ru sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu";
 constexpr std::string_view wmt21Languages = "en ha is ja cs ru zh de";
-
-std::vector<std::string> wordsIn(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    size_t end = std::min(text.find(' '), text.size());
-    words.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
 
 /// A token as a comment, where it is fit for one.
 std::string commentOf(const std::string &token) {
@@ -209,7 +200,7 @@ void TokenizerImporter::importM2M() {
   TokenIds pieces = readTokenIds(readJsonFile(path), path), added;
   int64_t next = int64_t(pieces.size());
   bool isWmt21 = config.text("language_codes", "m2m100") == "wmt21";
-  for (const std::string &language : wordsIn(isWmt21 ? wmt21Languages : m2mLanguages))
+  for (const std::string &language : wordsOf(isWmt21 ? wmt21Languages : m2mLanguages))
     added["__" + language + "__"] = next++;
   for (const char *special : {"<s>", "<pad>", "</s>", "<unk>"})
     added[special] = require(pieces, special, path);

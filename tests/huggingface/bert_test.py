@@ -1,38 +1,18 @@
 #!/usr/bin/env python3
 """A small random BERT made by Hugging Face's transformers, compiled from bert.yaml and compared.
 
-Needs torch and transformers, as parity_test.py does; without them the test is skipped.
+See library.py for what it needs.
 """
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 
-try:
-    import torch
-    import transformers
-except ImportError as error:
-    print(f"skipped: {error}; needed are torch and transformers, for this test alone")
-    sys.exit(77)
+from library import attnc, line, torch, transformers
 
-ATTNC = os.environ["ATTNC"]
 SPEC = pathlib.Path(__file__).resolve().parent / "bert.yaml"
 SENTENCES = [[1, 5, 6, 2], [1, 2], [1] + list(range(4, 59)) + [2], [1, 3, 9, 3, 11, 2]]
-
-
-def attnc(*arguments, text=""):
-    done = subprocess.run([ATTNC, *map(str, arguments)], input=text, capture_output=True, text=True, timeout=600)
-    if done.returncode:
-        raise AssertionError(f"attnc {' '.join(map(str, arguments))}:\n{done.stderr}")
-    return done.stdout
-
-
-def line(ids):
-    return " ".join(map(str, ids))
 
 
 class Bert(unittest.TestCase):

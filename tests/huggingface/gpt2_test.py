@@ -1,40 +1,19 @@
 #!/usr/bin/env python3
 """A small random GPT-2 made by Hugging Face's transformers, compiled from gpt2.yaml and compared with `generate`.
 
-Needs torch and transformers, as parity_test.py does; without them the test is skipped.
+See library.py for what it needs.
 """
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 
-try:
-    import torch
-    import transformers
-    from safetensors.torch import save_file
-except ImportError as error:
-    print(f"skipped: {error}; needed are torch, transformers and safetensors, for this test alone")
-    sys.exit(77)
+from library import attnc, line, save_file, torch, transformers
 
-ATTNC = os.environ["ATTNC"]
 SPEC = pathlib.Path(__file__).resolve().parent / "gpt2.yaml"
 PROMPTS = [[5, 6, 7], [9], list(range(10, 50)), [40, 40, 41, 3, 8, 1, 0], [44, 43]]
 LENGTH = 20
-
-
-def attnc(*arguments, text=""):
-    done = subprocess.run([ATTNC, *map(str, arguments)], input=text, capture_output=True, text=True, timeout=600)
-    if done.returncode:
-        raise AssertionError(f"attnc {' '.join(map(str, arguments))}:\n{done.stderr}")
-    return done.stdout
-
-
-def line(ids):
-    return " ".join(map(str, ids))
 
 
 def rename(state):
