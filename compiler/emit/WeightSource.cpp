@@ -4,11 +4,13 @@
 #include "compiler/emit/WeightSource.h"
 
 #include "compiler/emit/Hash.h"
-#include "compiler/spec/WeightFiles.h"
+#include "compiler/spec/TensorReference.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 namespace attnc {
@@ -46,6 +48,30 @@ llvm::Expected<std::vector<float>> toFloats(const Tensor &tensor, const std::str
                                  "; F32, F16 and BF16 can be read");
 }
 
+/// The numbers of `term` in the given shape.
+llvm::Expected<std::vector<float>> readTerm(const TensorTerm &term, const WeightFiles &file,
+                                            const std::vector<int64_t> &shape) {
+  const Tensor *tensor = file.find(term.tensor);
+  if (!tensor)
+    return llvm::createStringError("has no tensor '" + term.tensor + "'");
+  std::optional<TensorSlice> slice = sliceOf(term, *tensor, shape);
+  if (!slice)
+    return llvm::createStringError("tensor '" + term.tensor + "' has shape " + shapeText(tensor->shape) +
+                                   ", but " + shapeText(shape) + " is needed" +
+                                   (term.parts == 1 ? "" : " of a part"));
+  llvm::Expected<std::vector<float>> values = toFloats(*tensor, term.tensor);
+  if (!values || term.parts == 1)
+    return values;
+  int64_t rows = shape.size() == 2 ? shape[0] : 1;
+  std::vector<float> taken;
+  taken.reserve(rows * slice->columns);
+  for (int64_t row = 0; row < rows; ++row) {
+    auto first = values->begin() + slice->first + (slice->rows == 1 ? 0 : row * slice->stride);
+    taken.insert(taken.end(), first, first + slice->columns);
+  }
+  return taken;
+}
+
 /// Steele, Lea and Flood's SplitMix64 (2014): enough for test weights, and the same everywhere.
 uint64_t nextRandom(uint64_t &state) {
   uint64_t mixed = state += 0x9e3779b97f4a7c15;
@@ -77,13 +103,17 @@ llvm::Expected<TensorReader> readTensorsFromFile(const std::string &path) {
     return llvm::createStringError(error);
   return [weights, path](const std::string &name,
                          const std::vector<int64_t> &shape) -> llvm::Expected<std::vector<float>> {
-    const Tensor *tensor = weights->find(name);
-    if (!tensor)
-      return llvm::createStringError(path + ": has no tensor '" + name + "'");
-    if (!canBeReadAs(*tensor, shape))
-      return llvm::createStringError(path + ": tensor '" + name + "' has shape " + shapeText(tensor->shape) +
-                                     ", but " + shapeText(shape) + " is needed");
-    return toFloats(*tensor, name);
+    std::vector<float> sum;
+    for (const TensorTerm &term : readReference(name, *weights)) {
+      llvm::Expected<std::vector<float>> values = readTerm(term, *weights, shape);
+      if (!values)
+        return llvm::createStringError(path + ": " + llvm::toString(values.takeError()));
+      if (sum.empty())
+        sum = std::move(*values);
+      else
+        std::transform(sum.begin(), sum.end(), values->begin(), sum.begin(), std::plus<>());
+    }
+    return sum;
   };
 }
 

@@ -25,8 +25,9 @@ struct Family {
 };
 
 constexpr Family families[] = {
-    {"bart", importBart},    {"mbart", importBart}, {"marian", importBart}, {"pegasus", importBart},
-    {"m2m_100", importBart}, {"bert", importBert},  {"t5", importT5},       {"mt5", importT5},
+    {"bart", importBart},    {"mbart", importBart},   {"marian", importBart},
+    {"pegasus", importBart}, {"m2m_100", importBart}, {"bert", importBert},
+    {"t5", importT5},        {"mt5", importT5},       {"gpt2", importGpt2},
 };
 
 const Family *findFamily(Config &config) {

@@ -60,7 +60,7 @@ private:
 constexpr Range lengths{0, 1 << 20};
 
 /// The decoder's first token; without one `generate` takes the beginning-of-sentence token.
-void importTokens(ImportJob &job) {
+void importStart(ImportJob &job) {
   std::optional<int64_t> start = GenerationField(job, "decoder_start_token_id").id();
   bool isGiven = start.has_value();
   if (!isGiven)
@@ -68,6 +68,9 @@ void importTokens(ImportJob &job) {
   if (!start)
     job.config.reject("decoder_start_token_id", "the decoder's first token is needed");
   job.spec.set("model.tokens.start", start.value_or(0), isGiven ? "decoder_start_token_id" : "bos_token_id");
+}
+
+void importEnds(ImportJob &job) {
   std::vector<int64_t> ends = GenerationField(job, "eos_token_id").idList();
   if (ends.size() != 1)
     job.config.reject("eos_token_id", "exactly one end token can be represented");
@@ -77,17 +80,25 @@ void importTokens(ImportJob &job) {
     job.spec.set("model.tokens.pad", *pad, "pad_token_id");
 }
 
-/// Hugging Face counts the start token in lengths; here it is not counted.
-void importLengths(ImportJob &job, int64_t longest) {
+/// A spec counts new tokens alone, as `max_new_tokens` does.
+void importLengths(ImportJob &job, int64_t longest, Lengths counted) {
+  bool hasPrompt = counted == Lengths::WithPrompt;
+  std::string comment = hasPrompt ? "" : "without the start token";
   int64_t most = std::min<int64_t>(longest, 256);
-  if (GenerationField length(job, "max_length"); length.isGiven())
+  if (GenerationField length(job, "max_length"); length.isGiven() && !hasPrompt)
     most = std::clamp<int64_t>(length.integer(lengths, most) - 1, 1, longest);
+  else if (length.isGiven())
+    job.warnings.push_back("'max_length' counts the prompt, which a spec does not: it is passed over");
   if (GenerationField length(job, "max_new_tokens"); length.isGiven())
     most = std::clamp<int64_t>(length.integer(lengths, most), 1, longest);
-  job.spec.set("model.decoding.max_length", most, "without the start token");
+  job.spec.set("model.decoding.max_length", most, comment);
   int64_t least = GenerationField(job, "min_length").integer(lengths, 0);
-  job.spec.set("model.decoding.min_length", std::clamp<int64_t>(least - 1, 0, most),
-               "without the start token");
+  if (hasPrompt && least > 0)
+    job.warnings.push_back("'min_length' counts the prompt, which a spec does not: it is passed over");
+  least = hasPrompt ? 0 : std::clamp<int64_t>(least - 1, 0, most);
+  if (GenerationField length(job, "min_new_tokens"); length.isGiven())
+    least = std::min<int64_t>(length.integer(lengths, least), most);
+  job.spec.set("model.decoding.min_length", least, comment);
 }
 
 /// Rules for tokens, which a spec names as generation_config.json does.
@@ -158,8 +169,10 @@ std::string listText(const std::vector<int64_t> &ids) {
   return "[" + text + "]";
 }
 
-void importDecoding(ImportJob &job, int64_t longest) {
-  importTokens(job);
+void importDecoding(ImportJob &job, int64_t longest, Lengths counted) {
+  if (counted == Lengths::WithStart)
+    importStart(job);
+  importEnds(job);
   job.spec.set("model.decoding.beam", GenerationField(job, "num_beams").integer({1, 1024}, 1), "num_beams");
   job.spec.set("model.decoding.length_penalty", GenerationField(job, "length_penalty").number(1));
   GenerationField stopping(job, "early_stopping");
@@ -167,7 +180,7 @@ void importDecoding(ImportJob &job, int64_t longest) {
   if (rule != "true" && rule != "false" && rule != "never")
     stopping.reject("true, false and never can be represented");
   job.spec.set("model.decoding.early_stopping", rule);
-  importLengths(job, longest);
+  importLengths(job, longest, counted);
   importTokenRules(job);
   importSampling(job);
   passOverDefaults(job.generation);

@@ -43,6 +43,7 @@ struct ImportJob {
 /// config.
 void importBart(ImportJob &job); // and mBART, Marian, Pegasus, M2M-100, NLLB
 void importBert(ImportJob &job);
+void importGpt2(ImportJob &job);
 void importT5(ImportJob &job); // and mT5
 
 /// The word of the reference for the config's activation function `name`, which stands under `key`.
@@ -54,8 +55,12 @@ std::string listText(const std::vector<int64_t> &ids);
 /// Reports any of the config's architectures that is not in `known`.
 void checkArchitectures(Config &config, std::initializer_list<std::string_view> known);
 
+/// What Hugging Face's lengths count besides the tokens that are new: of an encoder-decoder the start token,
+/// of a decoder that stands alone the prompt.
+enum class Lengths { WithStart, WithPrompt };
+
 /// `model.tokens` but the source's, and `model.decoding`.
-void importDecoding(ImportJob &job, int64_t longest);
+void importDecoding(ImportJob &job, int64_t longest, Lengths counted = Lengths::WithStart);
 
 /// `model.tokenizer`, and `model.tokens.source_...`, from the tokenizer's files; after importDecoding().
 void importTokenizer(ImportJob &job);

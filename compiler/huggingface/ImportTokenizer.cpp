@@ -71,10 +71,7 @@ private:
     job.spec.set(key + "kind", kind);
     job.spec.setText(key + "file", file);
   }
-  void setAround(const AroundText &around) {
-    job.spec.set("model.tokens.source_start", listText(around.before));
-    job.spec.set("model.tokens.source_end", listText(around.after));
-  }
+  void setAround(const AroundText &around);
   /// One token's id, which must be there.
   int64_t require(const TokenIds &ids, const std::string &token, const fs::path &path) const;
   void setUnknown(const TokenIds &ids) {
@@ -94,6 +91,19 @@ int64_t TokenizerImporter::require(const TokenIds &ids, const std::string &token
   if (found == ids.end())
     throw TokenizerError{path.string() + ": lacks the token " + quote(token)};
   return found->second;
+}
+
+/// A decoder that stands alone may put one token before its prompt.
+void TokenizerImporter::setAround(const AroundText &around) {
+  if (job.config.text("model_type") != "gpt2") {
+    job.spec.set("model.tokens.source_start", listText(around.before));
+    job.spec.set("model.tokens.source_end", listText(around.after));
+  } else if (around.before.size() > 1 || !around.after.empty()) {
+    throw TokenizerError{
+        "the tokenizer puts more than one token around a prompt; a spec takes one before it"};
+  } else if (!around.before.empty()) {
+    job.spec.set("model.tokens.start", around.before.front());
+  }
 }
 
 void TokenizerImporter::run() {
@@ -254,7 +264,7 @@ json addedToken(const std::string &content, int64_t id, bool stripsLeft) {
           {"rstrip", false}, {"normalized", false}, {"special", true}};
 }
 
-/// vocab.json and merges.txt of BART.
+/// vocab.json and merges.txt of BART, and of GPT-2, which puts nothing around a text.
 void TokenizerImporter::importBytePairs() {
   fs::path path = job.folder / "vocab.json";
   TokenIds vocabulary = readTokenIds(readJsonFile(path), path);
@@ -262,23 +272,27 @@ void TokenizerImporter::importBytePairs() {
   for (const std::string &line : readLines(job.folder / "merges.txt"))
     if (!line.empty() && !line.starts_with("#version"))
       merges.push_back(line);
-  for (const char *special : {"<s>", "<pad>", "</s>", "<unk>", "<mask>"})
+  bool isGpt2 = job.config.text("model_type") == "gpt2";
+  for (const char *special :
+       isGpt2 ? std::vector{"<|endoftext|>"} : std::vector{"<s>", "<pad>", "</s>", "<unk>", "<mask>"})
     if (auto found = vocabulary.find(special); found != vocabulary.end())
       added.push_back(addedToken(special, found->second, found->first == "<mask>"));
   json byteLevel = {{"type", "ByteLevel"},
                     {"add_prefix_space", config.boolean("add_prefix_space", false)},
                     {"trim_offsets", true},
                     {"use_regex", true}};
+  json around = byteLevel;
+  if (!isGpt2)
+    around = {{"type", "RobertaProcessing"},
+              {"cls", {"<s>", require(vocabulary, "<s>", path)}},
+              {"sep", {"</s>", require(vocabulary, "</s>", path)}},
+              {"trim_offsets", true},
+              {"add_prefix_space", byteLevel["add_prefix_space"]}};
   json tokenizer = {{"version", "1.0"},
                     {"added_tokens", added},
                     {"normalizer", nullptr},
                     {"pre_tokenizer", byteLevel},
-                    {"post_processor",
-                     {{"type", "RobertaProcessing"},
-                      {"cls", {"<s>", require(vocabulary, "<s>", path)}},
-                      {"sep", {"</s>", require(vocabulary, "</s>", path)}},
-                      {"trim_offsets", true},
-                      {"add_prefix_space", byteLevel["add_prefix_space"]}}},
+                    {"post_processor", around},
                     {"decoder", byteLevel},
                     {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", merges}}}};
   job.texts["tokenizer.json"] = tokenizer.dump(1) + "\n";

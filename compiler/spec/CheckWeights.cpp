@@ -4,7 +4,7 @@
 // Each weight that the spec asks for must be in the file, with its shape, in a type that can be read.
 
 #include "compiler/spec/CheckSpec.h"
-#include "compiler/spec/WeightFiles.h"
+#include "compiler/spec/TensorReference.h"
 #include "compiler/spec/WeightNames.h"
 #include "compiler/spec/Words.h"
 
@@ -50,22 +50,35 @@ static std::vector<std::string> unusedNames(const WeightFiles &file, const std::
   for (const auto &[name, tensor] : file.tensors())
     unused.insert(name);
   for (const Request &request : requests)
-    unused.erase(request.tensor);
+    for (const TensorTerm &term : readReference(request.tensor, file))
+      unused.erase(term.tensor);
   return {unused.begin(), unused.end()};
 }
 
-/// What is wrong with the tensor, or an empty text.
-static std::string compare(const Request &request, const Tensor &tensor) {
-  std::string name = quote(request.tensor);
-  if (!canBeReadAs(tensor, request.shape)) {
-    bool isTurned = request.shape.size() == 2 && request.mayBeTransposed &&
-                    tensor.shape == std::vector<int64_t>(request.shape.rbegin(), request.shape.rend());
-    return name + " is " + shapeText(tensor.shape) + " in the weight file; the spec makes it " +
-           shapeText(request.shape) +
-           (isTurned ? "; 'transposed' tells whether the file has it in x out" : "");
-  }
-  if (!isReadable(tensor))
-    return name + " has type " + tensor.type + "; F32, F16 and BF16 can be read";
+/// What the tensor of `term` is, and should be, where it does not fit.
+static std::string describeShapes(const Request &request, const TensorTerm &term, const Tensor &tensor) {
+  std::string is = quote(term.tensor) + " is " + shapeText(tensor.shape) + " in the weight file; ";
+  if (term.parts == 0)
+    return is + "its row " + std::to_string(term.index) + " should be as wide as the rows of " +
+           shapeText(request.shape);
+  if (term.parts > 1)
+    return is + "one of its " + std::to_string(term.parts) + " parts should be " + shapeText(request.shape);
+  bool isTurned = request.shape.size() == 2 && request.mayBeTransposed &&
+                  tensor.shape == std::vector<int64_t>(request.shape.rbegin(), request.shape.rend());
+  return is + "the spec makes it " + shapeText(request.shape) +
+         (isTurned ? "; 'transposed' tells whether the file has it in x out" : "");
+}
+
+/// What is wrong with one summand of a request, or an empty text.
+static std::string compare(const Request &request, const TensorTerm &term, const WeightFiles &file,
+                           const std::vector<std::string> &unused) {
+  const Tensor *tensor = file.find(term.tensor);
+  if (!tensor)
+    return "the weight file lacks " + quote(term.tensor) + didYouMean(term.tensor, unused);
+  if (!sliceOf(term, *tensor, request.shape))
+    return describeShapes(request, term, *tensor);
+  if (!isReadable(*tensor))
+    return quote(term.tensor) + " has type " + tensor->type + "; F32, F16 and BF16 can be read";
   return {};
 }
 
@@ -76,13 +89,11 @@ static void compareAll(const Spec &spec, const std::vector<Request> &requests, c
   std::vector<std::string> unused = unusedNames(file, requests);
   size_t problems = 0;
   for (const Request &request : requests) {
-    const Tensor *tensor = file.find(request.tensor);
-    std::string problem =
-        tensor ? compare(request, *tensor) : "the weight file lacks " + quote(request.tensor);
+    std::string problem;
+    for (const TensorTerm &term : readReference(request.tensor, file))
+      problem = problem.empty() ? compare(request, term, file, unused) : problem;
     if (problem.empty() || ++problems > shown)
       continue;
-    if (!tensor)
-      problem += didYouMean(request.tensor, unused);
     diagnostics.error(request.where, problem);
     diagnostics.note({}, "the weight file is " + quote(spec.weights.file));
   }

@@ -168,9 +168,32 @@ TEST(WeightSource, ReadsHalfAndBrainFloats) {
   EXPECT_EQ(llvm::cantFail(read("b", {2})), (std::vector<float>{1, -2}));
 }
 
+TEST(WeightSource, ReadsPartsAndSums) {
+  std::string header = R"({"qk.w":{"dtype":"F32","shape":[2,4],"data_offsets":[0,32]},)"
+                       R"("t[0]":{"dtype":"F32","shape":[2,2],"data_offsets":[32,48]}})";
+  const float values[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 20, 30, 40};
+  uint64_t length = header.size();
+  ScratchFolder folder;
+  std::string path = folder.path + "/w.safetensors";
+  std::error_code failed;
+  {
+    llvm::raw_fd_ostream file(path, failed);
+    file << llvm::StringRef(reinterpret_cast<const char *>(&length), 8) << header
+         << llvm::StringRef(reinterpret_cast<const char *>(values), sizeof values);
+  }
+  TensorReader read = llvm::cantFail(readTensorsFromFile(path));
+  using Floats = std::vector<float>;
+  EXPECT_EQ(llvm::cantFail(read("qk[0/2].w", {1, 4})), (Floats{1, 2, 3, 4}));
+  EXPECT_EQ(llvm::cantFail(read("qk[1/2].w", {2, 2})), (Floats{3, 4, 7, 8}));
+  EXPECT_EQ(llvm::cantFail(read("t[0]", {2, 2})), (Floats{10, 20, 30, 40}));
+  EXPECT_EQ(llvm::cantFail(read("qk[1/2].w + t[0][1]", {2, 2})), (Floats{33, 44, 37, 48}));
+  EXPECT_EQ(llvm::toString(read("qk[1/3].w", {2, 2}).takeError()),
+            path + ": tensor 'qk.w' has shape [2, 4], but [2, 2] is needed of a part");
+}
+
 TEST(WeightRecipes, ARecordThatContradictsItselfIsAnError) {
   nlohmann::json record = {{"name", "w"},  {"shape", {32}},       {"offset", 0},
-                           {"bytes", 128},  {"panels", 0},         {"tensors", {"a"}},
+                           {"bytes", 128}, {"panels", 0},         {"tensors", {"a"}},
                            {"rows", {32}}, {"transposed", false}, {"scaling", false}};
   EXPECT_TRUE(bool(readWeightRecipes(nlohmann::json::array({record}))));
   record["offset"] = 64;

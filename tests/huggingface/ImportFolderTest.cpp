@@ -157,6 +157,13 @@ TEST(Import, RulesOfGenerationAreChecked) {
     EXPECT_NE(messages.str().find(part), std::string::npos) << messages.str();
 }
 
+TEST(Import, AnotherScaleOfGpt2sScoresIsAnError) {
+  EXPECT_SAYS(
+      R"({"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 9, "eos_token_id": 1,
+                  "scale_attn_by_inverse_layer_idx": true, "tie_word_embeddings": false, "min_length": 5})",
+      "'scale_attn_by_inverse_layer_idx' is 'true': only false can be represented");
+}
+
 TEST(Import, WeightsThatAreMissingAreErrorsOfTheSpec) {
   EXPECT_SAYS(config, "the weight file lacks 'shared.weight'");
 }

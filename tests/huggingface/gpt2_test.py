@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A small random GPT-2 made by Hugging Face's transformers, compiled from gpt2.yaml and compared with `generate`.
+"""A small random GPT-2 made by Hugging Face's transformers, imported, compiled and compared with `generate`.
 
 See library.py for what it needs.
 """
@@ -9,26 +9,10 @@ import pathlib
 import tempfile
 import unittest
 
-from library import attnc, line, save_file, torch, transformers
+from library import attnc, line, torch, transformers
 
-SPEC = pathlib.Path(__file__).resolve().parent / "gpt2.yaml"
 PROMPTS = [[5, 6, 7], [9], list(range(10, 50)), [40, 40, 41, 3, 8, 1, 0], [44, 43]]
 LENGTH = 20
-
-
-def rename(state):
-    """GPT-2's tensors under attnc's default names; queries, keys and values are one tensor there."""
-    tensors = {"decoder.embed.weight": state["wte.weight"], "decoder.pos_embed.weight": state["wpe.weight"]}
-    for parameter in "weight", "bias":
-        tensors[f"decoder.final_norm.{parameter}"] = state[f"ln_f.{parameter}"]
-        for layer in range(3):
-            old, new = f"h.{layer}", f"decoder.layers.{layer}"
-            for word, part in zip("qkv", state[f"{old}.attn.c_attn.{parameter}"].chunk(3, dim=-1)):
-                tensors[f"{new}.self_attn.{word}_proj.{parameter}"] = part
-            for theirs, ours in [("attn.c_proj", "self_attn.o_proj"), ("mlp.c_fc", "ffn.fc1"),
-                                 ("mlp.c_proj", "ffn.fc2"), ("ln_1", "self_attn.norm"), ("ln_2", "ffn.norm")]:
-                tensors[f"{new}.{ours}.{parameter}"] = state[f"{old}.{theirs}.{parameter}"]
-    return {name: tensor.contiguous() for name, tensor in tensors.items()}
 
 
 class Gpt2(unittest.TestCase):
@@ -44,9 +28,10 @@ class Gpt2(unittest.TestCase):
             for values in cls.model.parameters():
                 if values.dim() == 1:
                     values.add_(0.2 * torch.randn_like(values))
-        save_file(rename(cls.model.transformer.state_dict()), folder / "model.safetensors")
+        cls.model.save_pretrained(folder / "source")
+        attnc("import", folder / "source", "-o", folder / "spec")
         cls.bundle = folder / "bundle"
-        attnc("compile", SPEC, "-o", cls.bundle, "--target", "host", "--weights", folder / "model.safetensors")
+        attnc("compile", folder / "spec/model.yaml", "-o", cls.bundle, "--target", "host")
 
     @classmethod
     def tearDownClass(cls):

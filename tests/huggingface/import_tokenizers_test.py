@@ -1,28 +1,19 @@
 #!/usr/bin/env python3
 """Tokenizers of each family in folders as Hugging Face's transformers saves them, imported and compared.
 
-Needs torch, transformers and sentencepiece; HUGGINGFACE_PYTHON names a Python that has them. They are not part of
-set-up: without them the test says so and is skipped. Nothing is compiled: the spec says what a bundle would do.
+See library.py for what it needs. Nothing is compiled: the spec says what a bundle would do.
 """
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 
-try:
-    import sentencepiece
-    import torch
-    import transformers
-    import yaml
-    from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
-    from tokenizers_test import CORPUS_TEXT, bart, bert, difficult_lines, mbart, nllb, pegasus, t5
-except ImportError as error:
-    print(f"skipped: {error}; needed are torch, transformers and sentencepiece, for this test alone")
-    sys.exit(77)
+import yaml
+
+from library import attnc, sentencepiece, tokenize, transformers
+from tokenizers_test import CORPUS_TEXT, bart, bert, difficult_lines, mbart, nllb, pegasus, t5
+from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 
 SIZES = dict(d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
              encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=64)
@@ -62,9 +53,7 @@ class Imported(unittest.TestCase):
         return getattr(transformers, name)(config)
 
     def imported(self, *options):
-        done = subprocess.run([os.environ["ATTNC"], "import", self.source, "-o", self.folder / "spec", *options],
-                              capture_output=True, text=True)
-        self.assertEqual(0, done.returncode, done.stderr)
+        attnc("import", self.source, "-o", self.folder / "spec", *options)
         return yaml.safe_load((self.folder / "spec/model.yaml").read_text())["model"]
 
     def run_side(self, model, side, lines):
@@ -72,11 +61,8 @@ class Imported(unittest.TestCase):
         unknown = model["tokens"].get("unknown", 0)
         if side == "source":
             unknown = model["tokens"].get("source_unknown", unknown)
-        done = subprocess.run([os.environ["TOKENIZE_LINES"], self.folder / "spec", json.dumps(tokenizer),
-                               str(model["vocabulary"][side]), str(unknown)],
-                              input="".join(json.dumps(line) + "\n" for line in lines), capture_output=True, text=True)
-        self.assertEqual("", done.stderr)
-        return [json.loads(line) for line in done.stdout.split("\n")[:-1]]
+        size = model["vocabulary"].get(side, model["vocabulary"]["target"])  # a decoder alone has one
+        return tokenize(self.folder / "spec", tokenizer, size, unknown, lines)
 
     def compare(self, tokenizer, *options, lines=None, sources=()):
         """Sources as the tokenizer encodes them, and outputs as it decodes them without special tokens."""
@@ -107,6 +93,18 @@ class Imported(unittest.TestCase):
         (self.source / "vocab.json").write_text(json.dumps(saved["vocab"]))
         (self.source / "merges.txt").write_text("#version: 0.2\n" + "".join(" ".join(m) + "\n" for m in saved["merges"]))
         self.compare(tokenizer)
+
+    def test_gpt2_of_two_files(self):
+        self.source.mkdir()
+        trained = pieces(bart())
+        trained["vocab"]["<|endoftext|>"] = end = len(trained["vocab"])
+        tokenizer = transformers.GPT2Tokenizer(**trained)
+        self.save(transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            vocab_size=len(tokenizer), n_embd=16, n_layer=1, n_head=2, eos_token_id=end)), tokenizer)
+        (self.source / "tokenizer.json").unlink()
+        (self.source / "vocab.json").write_text(json.dumps(trained["vocab"]))
+        (self.source / "merges.txt").write_text("".join(" ".join(merge) + "\n" for merge in trained["merges"]))
+        self.compare(tokenizer, sources=["a<|endoftext|> b"])
 
     def test_pegasus(self):
         tokenizer = transformers.PegasusTokenizer(**pieces(pegasus()))

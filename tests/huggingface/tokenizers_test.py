@@ -1,27 +1,20 @@
 #!/usr/bin/env python3
 """Small tokenizers of each kind, trained here by the tokenizers package, compared with the runtime's.
 
-Needs the packages tokenizers and sentencepiece; HUGGINGFACE_PYTHON names a Python that has them. They are not part of
-set-up: without them the test says so and is skipped. `tokenizers_test.py --write FOLDER` writes the tokenizers and what is expected of them, as
-they are committed in tests/runtime/tokenizers for TokenizerJsonTest.cpp.
+See library.py for what it needs. `tokenizers_test.py --write FOLDER` writes the tokenizers and what is expected of them, as they are
+committed in tests/runtime/tokenizers for TokenizerJsonTest.cpp.
 """
 
 import json
-import os
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 import unittest
 
-try:
-    import sentencepiece
-    from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
-                            trainers)
-except ImportError as error:
-    print(f"skipped: {error}; needed are tokenizers and sentencepiece, for this test alone")
-    sys.exit(77)
+from library import sentencepiece, tokenize
+from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
+                        trainers)
 
 CORPUS = [
     "The quick brown fox jumps over the lazy dog.", "It's what we'll do; they've said I'm right, you'd agree.",
@@ -211,7 +204,7 @@ KINDS = {"bart": bart, "bert": bert, "bert-cased": lambda: bert(False), "t5": t5
          "pegasus": pegasus, "nllb": nllb, "byte-fallback": lambda: nllb(True), "suffixes": suffixes}
 
 
-DESCRIPTION = json.dumps({"kind": "tokenizer_json", "file": "tokenizer.json"})
+DESCRIPTION = {"kind": "tokenizer_json", "file": "tokenizer.json"}
 
 
 def answers(tokenizer, lines):
@@ -248,11 +241,7 @@ class Tokenizers(unittest.TestCase):
             with self.subTest(name), tempfile.TemporaryDirectory(prefix="attnc-tokenizers-") as scratch:
                 tokenizer, path = make(), pathlib.Path(scratch, "tokenizer.json")
                 save(tokenizer, path)
-                done = subprocess.run([os.environ["TOKENIZE_LINES"], scratch, DESCRIPTION, str(tokenizer.get_vocab_size())],
-                                      input="".join(json.dumps(line) + "\n" for line in lines), capture_output=True,
-                                      text=True, timeout=300)
-                self.assertEqual("", done.stderr)
-                got = [json.loads(line) for line in done.stdout.split("\n")[:-1]]
+                got = tokenize(scratch, DESCRIPTION, tokenizer.get_vocab_size(), None, lines)
                 for line, wanted, answer in zip(lines, answers(tokenizer, lines), got, strict=True):
                     self.assertEqual(wanted, answer, repr(line[:100]))
                 print(f"{name}: {len(lines)} lines, {tokenizer.get_vocab_size()} tokens")

@@ -106,6 +106,41 @@ TEST(Weights, PatternsAreWhereTheErrorStands) {
              "a.yaml:4:23: error: the weight file lacks 'src.weight'\n    source_embedding: src.weight\n");
 }
 
+/// The small model whose decoder's projections stand in one tensor, and its positions in a sum.
+std::string withReferences(const std::string &query) {
+  return smallModel("\n  file: w.safetensors\n  names:\n"
+                    "    decoder_self_attention: \"{layer}.{projection:" +
+                    query + ",qkv[1/3],qkv[2/3],o}.{parameter}\"\n" +
+                    "    target_embedding: \"decoder.embed.weight + types[1]\"");
+}
+
+Tensors tensorsOfReferences() {
+  Tensors tensors = tensorsOf(text);
+  for (const auto &[name, shape] : Tensors{{"weight", {24, 8}}, {"bias", {24}}})
+    tensors.emplace_back("0.qkv." + name, shape);
+  tensors.insert(tensors.end(), {{"0.o.weight", {8, 8}}, {"0.o.bias", {8}}, {"types", {2, 8}}});
+  return tensors;
+}
+
+TEST(Weights, PartsAndSumsOfTensorsGiveNoError) {
+  EXPECT_EQ(errorsWith(tensorsOfReferences(), withReferences("qkv[0/3]")), "");
+}
+
+TEST(Weights, APartThatDoesNotFitIsAnError) {
+  Tensors tensors = tensorsOfReferences();
+  shapeOf(tensors, "0.qkv.weight") = {23, 8};
+  shapeOf(tensors, "types") = {1, 8};
+  std::string errors = errorsWith(tensors, withReferences("qkv[0/3]"));
+  EXPECT_HAS(errors, "'0.qkv.weight' is [23, 8] in the weight file; one of its 3 parts should be [8, 8]\n");
+  EXPECT_HAS(errors,
+             "'types' is [1, 8] in the weight file; its row 1 should be as wide as the rows of [30, 8]\n");
+}
+
+TEST(Weights, OtherBracketsBelongToTheName) {
+  EXPECT_HAS(errorsWith(tensorsOfReferences(), withReferences("qkv[3/3]")),
+             "the weight file lacks '0.qkv[3/3].weight'");
+}
+
 TEST(Weights, ADamagedFileIsAnErrorAtItsName) {
   tests::TemporaryFolder folder;
   folder.write("w.safetensors", "short");
