@@ -10,15 +10,28 @@
 #include "mlir/Parser/Parser.h"
 #include <CLI/CLI.hpp>
 
+#include <csignal>
 #include <iostream>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 namespace {
 
 struct Options {
   std::string file, target, symbol, object;
+  pid_t parent = 0; // the process that waits for this one, where there is one
 };
 
+/// Ends this process when its parent ends, even by SIGKILL: nobody wants the object any more.
+void followParent(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) // it ended before that call
+    std::raise(SIGKILL);
+}
+
 int compileKernelFile(const Options &options) {
+  if (options.parent)
+    followParent(options.parent);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(options.file, &context);
@@ -47,5 +60,6 @@ void addCompileKernelCommand(CLI::App &app, int &exitCode) {
   command->add_option("--target", options->target)->required();
   command->add_option("--symbol", options->symbol)->required();
   command->add_option("-o", options->object)->required();
+  command->add_option("--parent", options->parent);
   command->callback([options, &exitCode] { exitCode = compileKernelFile(*options); });
 }

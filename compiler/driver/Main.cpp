@@ -54,7 +54,7 @@ std::string describeMistake(const CLI::App &app, const CLI::ParseError &error) {
 
 } // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   CLI::App app("Compiles descriptions of attention models to native code, and runs what it compiled.",
                "attnc");
   app.set_version_flag("--version", ATTNC_VERSION);
@@ -83,9 +83,9 @@ int main(int argc, char **argv) {
     std::cerr << "attnc: error: " << describeMistake(app, error) << "\nTry 'attnc "
               << (&command == &app ? "" : command.get_name() + " ") << "--help'.\n";
     return 2;
-  } catch (const std::exception &error) { // memory that ran out, above all
-    std::cerr << "attnc: error: " << error.what() << "\n";
-    return 1;
   }
   return exitCode;
+} catch (const std::exception &error) { // memory that ran out, above all
+  std::cerr << "attnc: error: " << error.what() << "\n";
+  return 1;
 }

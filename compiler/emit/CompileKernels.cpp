@@ -12,6 +12,7 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
+#include <unistd.h>
 
 using llvm::StringRef;
 
@@ -26,8 +27,9 @@ struct Job {
 
 /// Runs one child; empty on success.
 std::string runJob(const Job &job, StringRef compiler) {
-  ChildResult child = runChild(compiler, {"compile-kernel", job.source, "--target", job.target, "--symbol",
-                                          job.object.symbol, "-o", job.object.path});
+  ChildResult child =
+      runChild(compiler, {"compile-kernel", job.source, "--target", job.target, "--symbol", job.object.symbol,
+                          "-o", job.object.path, "--parent", std::to_string(getpid())});
   if (child.code == 0)
     return "";
   constexpr StringRef outOfSpace =

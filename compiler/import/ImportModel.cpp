@@ -40,7 +40,7 @@ struct Attention {
 class ModelImporter {
 public:
   ModelImporter(const Spec &spec, ModuleOp module)
-      : spec(spec), model(*spec.model), build(spec, module), weights(build.declareWeights(model)) {}
+      : model(*spec.model), build(spec, module), weights(build.declareWeights(model)) {}
 
   void import();
 
@@ -69,7 +69,6 @@ private:
   void importPredict();
   void importDecode();
 
-  const Spec &spec;
   const ModelSpec &model;
   SpecBuilder build;
   llvm::StringMap<attn::WeightOp> weights;

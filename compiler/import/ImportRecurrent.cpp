@@ -39,7 +39,7 @@ struct Memory {
 class RecurrentImporter {
 public:
   RecurrentImporter(const Spec &spec, ModuleOp module)
-      : spec(spec), model(*spec.model), recurrent(model.recurrent), build(spec, module),
+      : model(*spec.model), recurrent(model.recurrent), build(spec, module),
         gates(spec.weights.gates.given ? *spec.weights.gates : gateLetters(model)),
         weights(build.declareWeights(model)), where(build.at(recurrent.cell.where)) {}
 
@@ -85,7 +85,6 @@ private:
   Values runDecoder(Value embedded, ValueRange initial, const Memory &memory);
   void importDecode();
 
-  const Spec &spec;
   const ModelSpec &model;
   const RecurrentSpec &recurrent;
   SpecBuilder build;

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import resource
+import select
 import shlex
 import signal
 import struct
@@ -160,6 +161,29 @@ class Compile(BundleTest):
         self.assertIn("interrupted", process.communicate(timeout=600)[1])
         self.assertEqual(process.returncode, 1)
         self.assertEqual(self.left_behind(), [])
+
+    def compile_kernel(self, source):
+        """The command that `attnc compile` runs for each kernel, but for its last word: the parent's id."""
+        return [ATTNC, "compile-kernel", source, "--target", "x86-64-linux", "--symbol", "k", "-o",
+                self.folder / "k.o", "--parent"]
+
+    def test_a_kernels_compilation_ends_with_its_killed_parent(self):
+        source = self.folder / "kernel.mlir"
+        os.mkfifo(source) # it waits for the end of its input
+        command = shlex.join(map(str, self.compile_kernel(source)))
+        parent = subprocess.Popen(["sh", "-c", f"{command} $$; :"])
+        writer = os.open(source, os.O_WRONLY) # from here on it reads
+        self.addCleanup(os.close, writer)
+        parent.kill()
+        parent.wait()
+        ended = select.poll()
+        ended.register(writer, select.POLLERR) # nobody reads any more
+        self.assertTrue(ended.poll(600 * 1000))
+
+    def test_a_kernels_compilation_whose_parent_is_gone_ends_at_once(self):
+        gone = os.getppid() # at least it is not the parent
+        done = subprocess.run([*self.compile_kernel(GRAPH), str(gone)])
+        self.assertEqual(done.returncode, -signal.SIGKILL)
 
     def test_no_linker_is_a_clear_error(self):
         done = self.compile("attend", env={**os.environ, "PATH": "/nowhere"})
