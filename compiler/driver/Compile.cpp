@@ -110,7 +110,7 @@ int compile(const Options &options) {
 
 void addCompileCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App *command = app.add_subcommand("compile", "Compiles a spec to a bundle");
+  CLI::App *command = app.add_subcommand("compile", "Compile a spec to a bundle");
   command->add_option("SPEC", options->spec, "The model's YAML file")->required();
   CLI::Option *bundle = command->add_option("-o,--output", options->bundle, "The bundle to write: a folder");
   command->add_option(
@@ -126,7 +126,7 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
       "random:SEED");
   command->add_option("--schedules", options->schedules, "Tuned schedules")->type_name("FILE");
   CLI::Option *phase =
-      command->add_option("--emit", options->phase, "Prints a phase instead of writing a bundle");
+      command->add_option("--emit", options->phase, "Print a phase instead of writing a bundle");
   phase->check(CLI::IsMember({"spec", "attn", "stepped", "fused", "outlined", "planned", "llvm"}));
   command->callback([=, &exitCode] {
     if (bundle->empty() && phase->empty())

@@ -9,7 +9,7 @@
 
 void addImportCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<attnc::ImportOptions>();
-  CLI::App *command = app.add_subcommand("import", "Makes a spec of a Hugging Face folder");
+  CLI::App *command = app.add_subcommand("import", "Make a spec of a Hugging Face folder");
   command->add_option("SOURCE", options->source, "Folder with config.json and safetensors")->required();
   command->add_option("-o,--output", options->output, "Folder for model.yaml and weights")->required();
   command->add_option("--source-language", options->sourceLanguage,

@@ -16,7 +16,7 @@ void addPackCommand(CLI::App &app, int &exitCode) {
     std::string bundle, weights;
   };
   auto options = std::make_shared<Options>();
-  CLI::App *command = app.add_subcommand("pack", "Puts other weights of the same shapes into a bundle");
+  CLI::App *command = app.add_subcommand("pack", "Put other weights of the same shapes into a bundle");
   command->add_option("BUNDLE", options->bundle, "The bundle to change")->required();
   command
       ->add_option(

@@ -128,6 +128,8 @@ int Runner::run() {
       decodeBatch(batch, sentences);
     isGood &= print(sentences);
   }
+  if (!options.attention.empty() && !hasDrawn)
+    throw std::runtime_error("--attention " + options.attention + ": there was no line to draw");
   return isGood ? 0 : 1;
 }
 
@@ -319,6 +321,7 @@ int run(const CLI::App &command, const RunOptions &options) {
   const Model model = loadBundle(options.bundle);
   if (model.width() > 0)
     return runOnEncoder(command, options, model);
+  refuseGraph(model);
   refuseOptions(command, {"--vectors", "--fill-mask"}, /*areAllowed=*/false,
                 "'" + model.name() + "': it is no encoder that stands alone");
   return Runner(options, model).run();

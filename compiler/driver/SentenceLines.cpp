@@ -26,11 +26,18 @@ Model loadBundle(const BundleOptions &options) {
   return Model(options.folder, &modelOptions);
 }
 
+void refuseGraph(const Model &model) {
+  if (nlohmann::json::parse(model.manifest())["kind"] == "graph")
+    throw std::runtime_error("'" + std::string(model.name()) +
+                             "' is a graph: programs call its functions (docs/runtime.md)");
+}
+
 Model loadDecoder(const BundleOptions &options, const std::string &command) {
   Model model = loadBundle(options);
   if (model.width() > 0)
     throw std::runtime_error("'" + model.name() + "' is an encoder that does not decode: 'attnc " + command +
                              "' has no meaning for it");
+  refuseGraph(model);
   return model;
 }
 

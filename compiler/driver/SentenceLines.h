@@ -31,6 +31,8 @@ struct BundleOptions {
 Model loadBundle(const BundleOptions &options);
 
 /// As above, for commands that need a model that decodes.
+/// Graphs have no tokens, so no lines to read or write.
+void refuseGraph(const Model &model);
 Model loadDecoder(const BundleOptions &options, const std::string &command);
 
 /// Runs a command's body; its failure is printed to stderr. Returns the exit code: 0, or 1.

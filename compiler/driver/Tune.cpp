@@ -12,7 +12,7 @@ void addTuneCommand(CLI::App &app, int &exitCode) {
     int minutes = 0;
   };
   auto options = std::make_shared<Options>();
-  CLI::App *command = app.add_subcommand("tune", "Searches schedules for a target (not built yet)");
+  CLI::App *command = app.add_subcommand("tune", "Search schedules for a target (not built yet)");
   command->add_option("SPEC", options->spec, "The model's YAML file")->required();
   command->add_option("--target", options->target, "The target to tune for");
   command->add_option("--minutes", options->minutes, "How long to search");

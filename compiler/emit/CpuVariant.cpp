@@ -57,8 +57,10 @@ const NamedTarget defaults[] = {
 llvm::Expected<CpuVariant> parseTarget(StringRef text) {
   StringRef rest = text;
   if (!rest.consume_front("x86-64"))
-    return llvm::createStringError("target '" + text +
-                                   "' is not built yet: this version compiles for x86-64 on Linux only");
+    return llvm::createStringError(
+        "target '" + text +
+        "' is none of host, x86-64, avx2, avx512 and x86-64-linux-FEATURE...: this "
+        "version compiles for x86-64 on Linux only");
   rest.consume_front("-linux");
   std::set<std::string> cpu, names; // sorted, so the order on the command line does not matter
   llvm::SmallVector<StringRef> words;
@@ -108,9 +110,11 @@ llvm::Expected<CpuVariant> parseOne(StringRef text) {
 llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list) {
   llvm::SmallVector<StringRef> words;
   list.split(words, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  if (words.empty())
+  if (list.empty())
     for (const NamedTarget &named : defaults)
       words.push_back(named.name);
+  if (words.empty())
+    return llvm::createStringError("targets '" + list + "' name no target");
   std::vector<CpuVariant> variants;
   for (StringRef word : words) {
     llvm::Expected<CpuVariant> variant = parseOne(word.trim());
@@ -130,19 +134,20 @@ bool runsHere(const CpuVariant &variant) {
   if (llvm::Triple(llvm::sys::getProcessTriple()).getArch() != llvm::Triple::x86_64)
     return false;
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-  for (StringRef feature : llvm::split(variant.features, ' ')) {
-    // LLVM has its own spelling: sse4.1, avx512vnni, avxvnni, amx-tile.
-    std::string name = feature.str();
-    if (feature == "sse4_1")
-      name = "sse4.1";
-    else if (feature.starts_with("amx"))
-      std::replace(name.begin(), name.end(), '_', '-');
-    else
-      name.erase(std::remove(name.begin(), name.end(), '_'), name.end());
-    if (!name.empty() && !host.lookup(name))
-      return false;
-  }
-  return true;
+  return llvm::all_of(llvm::split(variant.features, ' '), [&](StringRef feature) {
+    return feature.empty() || host.lookup(compilersFeature(feature));
+  });
+}
+
+std::string compilersFeature(StringRef feature) {
+  if (feature == "sse4_1")
+    return "sse4.1";
+  std::string name = feature.str();
+  if (feature.starts_with("amx"))
+    std::replace(name.begin(), name.end(), '_', '-');
+  else
+    name.erase(std::remove(name.begin(), name.end(), '_'), name.end());
+  return name;
 }
 
 } // namespace attnc

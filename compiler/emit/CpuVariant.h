@@ -28,6 +28,9 @@ llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list);
 /// Whether this machine has all features of `variant`.
 bool runsHere(const CpuVariant &variant);
 
+/// A feature as LLVM and the C compiler's __builtin_cpu_supports() spell it: sse4.1, avx512vnni, amx-tile.
+std::string compilersFeature(llvm::StringRef feature);
+
 } // namespace attnc
 
 #endif // ATTNC_COMPILER_EMIT_CPUVARIANT_H

@@ -30,18 +30,6 @@ std::string shapeComment(const Json &tensor) {
 
 std::string typeName(const Json &tensor) { return tensor["type"] == "f32" ? "float" : "int32_t"; }
 
-/// The compiler's built-in test spells a few features otherwise than /proc/cpuinfo.
-std::string builtinFeature(StringRef feature) {
-  if (feature == "sse4_1")
-    return "sse4.1";
-  std::string name = feature.str();
-  if (feature.starts_with("amx"))
-    std::replace(name.begin(), name.end(), '_', '-');
-  else
-    name.erase(std::remove(name.begin(), name.end(), '_'), name.end());
-  return name;
-}
-
 void writeBestVariant(llvm::raw_ostream &out, StringRef bundle, llvm::ArrayRef<CpuVariant> variants) {
   out << "/* The most demanding variant that this machine can run; null where it can run none. */\n"
       << "static inline const attnrt_variant *" << bundle << "_best_variant(void) {\n"
@@ -50,7 +38,7 @@ void writeBestVariant(llvm::raw_ostream &out, StringRef bundle, llvm::ArrayRef<C
     std::vector<std::string> tests;
     for (StringRef feature : llvm::split(variants[i].features, ' '))
       if (!feature.empty())
-        tests.push_back("__builtin_cpu_supports(\"" + builtinFeature(feature) + "\")");
+        tests.push_back("__builtin_cpu_supports(\"" + compilersFeature(feature) + "\")");
     std::string result = "return &" + (bundle + "_descriptor.variants[").str() + std::to_string(i) + "];\n";
     if (tests.empty())
       out << "  " << result;
@@ -64,17 +52,29 @@ void writeBestVariant(llvm::raw_ostream &out, StringRef bundle, llvm::ArrayRef<C
       << ";\n#endif\n}\n\n";
 }
 
-/// A name of the spec as a C parameter.
-std::string parameterName(const Json &name) {
-  static const std::set<StringRef> keywords = {
-      "auto",     "bool",     "break",  "case",     "char",     "class",    "const",  "continue",
-      "default",  "delete",   "do",     "double",   "else",     "enum",     "extern", "false",
-      "float",    "for",      "goto",   "if",       "inline",   "int",      "long",   "new",
-      "operator", "private",  "public", "register", "restrict", "return",   "short",  "signed",
-      "sizeof",   "static",   "struct", "switch",   "template", "this",     "true",   "typedef",
-      "union",    "unsigned", "using",  "virtual",  "void",     "volatile", "while"};
+/// Words that mean something in C or C++, or in the header itself; a bundle's own begin with its name.
+bool isReserved(StringRef word, StringRef bundle) {
+  static const std::set<StringRef> words = {
+      "alignas",  "alignof",      "and",       "asm",       "auto",      "bitand",   "bitor",     "bool",
+      "break",    "case",         "catch",     "char",      "class",     "compl",    "concept",   "const",
+      "continue", "consteval",    "constexpr", "constinit", "decltype",  "default",  "delete",    "do",
+      "double",   "dynamic_cast", "else",      "enum",      "explicit",  "export",   "extern",    "false",
+      "float",    "for",          "friend",    "goto",      "if",        "inline",   "int",       "int32_t",
+      "int64_t",  "linux",        "long",      "mutable",   "namespace", "new",      "noexcept",  "not",
+      "not_eq",   "nullptr",      "operator",  "or",        "or_eq",     "private",  "protected", "public",
+      "register", "requires",     "restrict",  "return",    "short",     "signed",   "sizeof",    "static",
+      "struct",   "switch",       "template",  "this",      "throw",     "true",     "try",       "typedef",
+      "typeid",   "typename",     "typeof",    "union",     "unix",      "unsigned", "using",     "virtual",
+      "void",     "volatile",     "wchar_t",   "while",     "xor",       "xor_eq"};
+  return words.count(word) || word.starts_with("_") || word.starts_with("call_") ||
+         word.starts_with("attnrt_") || word.starts_with((bundle + "_").str());
+}
+
+/// A name of the spec as a C parameter: reserved words get an underscore, and as different names must stay
+/// different, so do reserved words with underscores behind them.
+std::string parameterName(const Json &name, StringRef bundle) {
   std::string text = name.get<std::string>();
-  return keywords.count(text) ? text + "_" : text;
+  return isReserved(text, bundle) || isReserved(StringRef(text).rtrim('_'), bundle) ? text + "_" : text;
 }
 
 /// What a graph's functions take, in C.
@@ -83,17 +83,19 @@ struct GraphSignature {
   std::vector<std::string> tensors, tensorNames; // `const float *x /* batch x 4 */`, `(void *)x`
 
   GraphSignature(const Json &manifest, const Json &entry) {
+    StringRef bundle = manifest["name"].get_ref<const std::string &>();
+    auto parameter = [&](const Json &name) { return parameterName(name, bundle); };
     for (const Json &size : manifest["sizes"]) {
-      sizeNames.push_back(parameterName(size));
+      sizeNames.push_back(parameter(size));
       sizes.push_back("int64_t " + sizeNames.back());
     }
     for (const Json &tensor : entry["arguments"]) {
-      tensorNames.push_back("(void *)" + parameterName(tensor["name"]));
-      tensors.push_back("const " + typeName(tensor) + " *" + parameterName(tensor["name"]) +
+      tensorNames.push_back("(void *)" + parameter(tensor["name"]));
+      tensors.push_back("const " + typeName(tensor) + " *" + parameter(tensor["name"]) +
                         shapeComment(tensor));
     }
     for (const Json &tensor : entry["results"]) {
-      tensorNames.push_back(parameterName(tensor["name"]));
+      tensorNames.push_back(parameter(tensor["name"]));
       tensors.push_back(typeName(tensor) + " *" + tensorNames.back() + shapeComment(tensor));
     }
   }

@@ -160,7 +160,9 @@ Tensor Region::buildScoreMap(attn::ScoreMapOp map) {
               scalars.setTable(body.getArgument(number++), table);
             for (mlir::Operation &op : body.without_terminator())
               scalars.build(op);
-            Expr mapped = scalars.get(body.getTerminator()->getOperand(0));
+            // Functions use their operands several times: shared, or nested ones would grow exponentially.
+            Expr mapped = Halide::Internal::common_subexpression_elimination(
+                scalars.get(body.getTerminator()->getOperand(0)));
             return staysMasked ? Halide::select(score > 0.5f * MaskedScore, mapped, MaskedScore) : mapped;
           }};
 }

@@ -61,6 +61,46 @@ std::string_view textOf(ScalarType type) {
   return type == Number ? "number" : type == Whole ? "whole number" : "condition";
 }
 
+// Whole numbers stay so small that moving terms about in comparisons cannot overflow 32 bits. Places, and the
+// whole numbers of tables, are taken to be no larger than these.
+constexpr double mostWhole = 1 << 30;
+constexpr WholeRange placeRange = {0, 1 << 16}, tableRange = {-(1 << 20), 1 << 20};
+
+WholeRange rangeOfCorners(double a, double b, double c, double d) {
+  return {std::min({a, b, c, d}), std::max({a, b, c, d})};
+}
+
+/// Of a function with whole operands that gives a whole number.
+WholeRange rangeOf(const ScoreExpression &call) {
+  const WholeRange a = call.operands[0].range, b = call.operands.back().range;
+  const double divisor = call.operands.back().value;
+  WholeRange hull = b; // of the operands that may be the result
+  for (size_t i = call.function == ScalarFunction::Select ? 1 : 0; i + 1 < call.operands.size(); ++i) {
+    hull.low = std::min(hull.low, call.operands[i].range.low);
+    hull.high = std::max(hull.high, call.operands[i].range.high);
+  }
+  switch (call.function) {
+  case ScalarFunction::Negate:
+    return {-a.high, -a.low};
+  case ScalarFunction::Add:
+    return {a.low + b.low, a.high + b.high};
+  case ScalarFunction::Subtract:
+    return {a.low - b.high, a.high - b.low};
+  case ScalarFunction::Multiply:
+    return rangeOfCorners(a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high);
+  case ScalarFunction::FloorDivide:
+    return {std::floor(a.low / divisor), std::floor(a.high / divisor)};
+  case ScalarFunction::Remainder:
+    return {0, divisor - 1};
+  case ScalarFunction::Abs:
+    return {0, std::max(std::abs(a.low), std::abs(a.high))};
+  case ScalarFunction::Floor:
+    return tableRange;
+  default: // Max, Min, Select
+    return hull;
+  }
+}
+
 bool isNamePart(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 class ScoreParser {
@@ -109,7 +149,7 @@ private:
   const TableTypes &tables;
   Diagnostics &diagnostics;
   size_t position = 0;
-  int depth = 0;
+  int depth = 0, operations = 0, tablesAround = 0;
 };
 
 } // namespace
@@ -231,10 +271,11 @@ ScoreParser::Result ScoreParser::parseNumber() {
   }
   std::string_view written = text.substr(begin, position - begin);
   ScoreExpression constant{Kind::Constant, Number, at(begin)};
-  if (std::optional<int64_t> whole = parseInteger(written)) {
+  if (written.find_first_not_of("0123456789") == written.npos) {
+    std::optional<int64_t> whole = parseInteger(written);
     constant.type = Whole;
-    constant.value = double(*whole);
-    if (*whole <= std::numeric_limits<int32_t>::max())
+    constant.value = constant.range.low = constant.range.high = double(whole.value_or(0));
+    if (whole && *whole <= std::numeric_limits<int32_t>::max())
       return constant;
   } else if (std::optional<double> number = attnc::parseNumber(written)) {
     constant.value = *number;
@@ -263,7 +304,10 @@ ScoreParser::Result ScoreParser::parsePrimary() {
     if (result && !take(")"))
       result = fail(position, "expected ')'");
   } else {
-    result = fail(offset, "expected a value, found " + quote(text.substr(offset, 1)));
+    size_t end = offset + 1; // of the character, in UTF-8
+    while (end < text.size() && (text[end] & 0xc0) == 0x80)
+      ++end;
+    result = fail(offset, "expected a value, found " + quote(text.substr(offset, end - offset)));
   }
   --depth;
   return result;
@@ -285,13 +329,20 @@ ScoreParser::Result ScoreParser::parseName(size_t offset, std::string_view name)
     std::optional<ScalarType> type = tables(name);
     if (!type)
       return fail(offset, quote(name) + " is no table: it is not among the op's operands");
+    constexpr int mostTables = 4;
+    if (++tablesAround > mostTables)
+      return fail(offset,
+                  "a table's index is read from a table, whose index is read from a table, and so on: " +
+                      std::to_string(mostTables) + " are the most");
     std::optional<std::vector<ScoreExpression>> indices = parseList("]");
     if (!indices)
       return std::nullopt;
+    --tablesAround;
     for (ScoreExpression &index : *indices)
       if (!convert(index, Whole, offset, "an index of " + quote(name)))
         return std::nullopt;
-    return ScoreExpression{Kind::Element, *type, at(offset), 0, std::string(name), {}, std::move(*indices)};
+    return ScoreExpression{Kind::Element,     *type, at(offset),          0,
+                           std::string(name), {},    std::move(*indices), tableRange};
   }
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (name == "inf")
@@ -301,7 +352,7 @@ ScoreParser::Result ScoreParser::parseName(size_t offset, std::string_view name)
   const std::vector<std::string> places = {"batch", "head", "query", "key"};
   for (size_t i = 0; i < places.size(); ++i)
     if (places[i] == name)
-      return ScoreExpression{Kind(size_t(Kind::Batch) + i), Whole, at(offset)};
+      return ScoreExpression{Kind(size_t(Kind::Batch) + i), Whole, at(offset), 0, {}, {}, {}, placeRange};
   return fail(offset,
               quote(name) + (tables(name) ? " is a table: write " + quote(std::string(name) + "[...]")
                                           : " is no value; known are s, batch, head, query, key, inf"));
@@ -365,11 +416,15 @@ ScoreParser::Result ScoreParser::applyBucket(size_t offset, ScoreExpression resu
                     (isCausal ? "2" : "an even one in 4") +
                     " to 256) and a largest distance (up to 65536, past the buckets of one distance each)");
   result.type = Whole;
+  result.range = {0, buckets.value - 1};
   return result;
 }
 
 ScoreParser::Result ScoreParser::apply(size_t offset, ScalarFunction function, std::string_view name,
                                        std::vector<ScoreExpression> operands) {
+  constexpr int mostOperations = 256;
+  if (++operations > mostOperations)
+    return fail(offset, "the expression has more than " + std::to_string(mostOperations) + " operations");
   ScoreExpression result{Kind::Function, Number, at(offset), 0, {}, function, std::move(operands)};
   auto all = [&](ScalarType type) {
     return std::all_of(result.operands.begin(), result.operands.end(),
@@ -424,7 +479,16 @@ ScoreParser::Result ScoreParser::apply(size_t offset, ScalarFunction function, s
   default:
     isRight = all(Number);
   }
-  return isRight ? Result(std::move(result)) : std::nullopt;
+  if (!isRight)
+    return std::nullopt;
+  if (result.type == Whole) {
+    result.range = rangeOf(result);
+    if (result.range.low < -mostWhole || result.range.high > mostWhole)
+      return fail(offset, quote(name) +
+                              " may leave what whole numbers can be, -2^30 to 2^30, where places are up to " +
+                              "2^16; write a constant with a point to use numbers");
+  }
+  return result;
 }
 
 std::optional<ScoreExpression> ScoreParser::parse(ScalarType wanted) {

@@ -54,15 +54,21 @@ enum class ScalarFunction {
   CausalBucket
 };
 
+/// The least and the largest that a whole number may be.
+struct WholeRange {
+  double low = 0, high = 0;
+};
+
 struct ScoreExpression {
   enum class Kind { Score, Batch, Head, Query, Key, Constant, Element, Function };
   Kind kind = Kind::Constant;
   ScalarType type = ScalarType::Number;
   Location where;
   double value = 0;                           // of a constant
-  std::string table = {};                          // of an element
+  std::string table = {};                     // of an element
   ScalarFunction function = {};               // of a function
   std::vector<ScoreExpression> operands = {}; // of a function; the indices of an element
+  WholeRange range = {};                      // of a whole number
 };
 
 /// The type of a table's elements, or nothing where no table has that name.

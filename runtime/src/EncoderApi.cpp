@@ -5,10 +5,12 @@
 
 using namespace attnrt;
 
-static EncoderInput readInput(size_t count, const attnrt_ids *sources, const attnrt_ids *types) {
+static EncoderInput readInput(const EncoderSession &encoder, size_t count, const attnrt_ids *sources,
+                              const attnrt_ids *types) {
+  const auto views = viewBatch(encoder, count, sources, "sources");
   if (types)
     viewIds(count, types, "types");
-  return {viewIds(count, sources, "sources"), types};
+  return {views, types};
 }
 
 extern "C" {
@@ -22,7 +24,7 @@ attnrt_status attnrt_encode(attnrt_session *session, size_t count, const attnrt_
   return guard([&] {
     EncoderSession &encoder = encoderOf(session);
     const EncoderSession::Guard busy(encoder);
-    encoder.encode(readInput(count, sources, types), hidden, pooled);
+    encoder.encode(readInput(encoder, count, sources, types), hidden, pooled);
   });
 }
 
@@ -35,8 +37,8 @@ attnrt_status attnrt_predict(attnrt_session *session, size_t count, const attnrt
     requirePointer(places->places, "places->places");
     requirePointer(log_probabilities, "log_probabilities");
     const EncoderSession::Guard busy(encoder);
-    encoder.predict(readInput(count, sources, types), {places->places, places->count}, candidates, ids,
-                    log_probabilities);
+    encoder.predict(readInput(encoder, count, sources, types), {places->places, places->count}, candidates,
+                    ids, log_probabilities);
   });
 }
 

@@ -44,15 +44,14 @@ void EntryCaller::call(const char *entry, std::vector<void *> tensors) {
 
 void EntryCaller::checkSources(std::span<const attnrt_ids> sources, int32_t vocabulary) const {
   check(!sources.empty(), ATTNRT_INVALID_ARGUMENT, "there is no source");
-  check(sources.size() <= static_cast<size_t>(room.batch), ATTNRT_OUT_OF_RANGE, sources.size(),
-        " sources are more than the session's batch of ", room.batch);
   for (size_t s = 0; s < sources.size(); ++s) {
     check(sources[s].count > 0, ATTNRT_INVALID_ARGUMENT, "source ", s, " has no tokens");
     check(sources[s].count <= static_cast<size_t>(room.source), ATTNRT_OUT_OF_RANGE, "source ", s, " has ",
           sources[s].count, " tokens, the session has room for ", room.source);
     for (size_t i = 0; i < sources[s].count; ++i)
       check(sources[s].ids[i] >= 0 && sources[s].ids[i] < vocabulary, ATTNRT_INVALID_ARGUMENT, "token ", i,
-            " of source ", s, " is ", sources[s].ids[i], ", but the vocabulary ends at ", vocabulary);
+            " of source ", s, " is ", sources[s].ids[i], ", but the vocabulary's ids are 0 to ",
+            vocabulary - 1);
   }
 }
 

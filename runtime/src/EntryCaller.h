@@ -46,7 +46,7 @@ protected:
   int64_t arenaFor(const char *entry) const;
   void call(const char *entry, std::vector<void *> tensors);
 
-  /// As many sources as a batch has room for, none empty or too long, all ids below `vocabulary`.
+  /// None empty or too long, all ids below `vocabulary`.
   void checkSources(std::span<const attnrt_ids> sources, int32_t vocabulary) const;
 
   std::shared_ptr<const Model> owner;

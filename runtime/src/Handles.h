@@ -90,6 +90,15 @@ inline std::span<const attnrt_ids> viewIds(size_t count, const attnrt_ids *lists
   return {lists, count};
 }
 
+/// A batch's sequences, no more than the session has room for.
+inline std::span<const attnrt_ids> viewBatch(const EntryCaller &session, size_t count,
+                                             const attnrt_ids *lists, const char *name) {
+  const int32_t batch = session.capacity().batch;
+  check(count <= static_cast<size_t>(batch), ATTNRT_OUT_OF_RANGE, "there are ", count, " ", name,
+        ", the session has room for a batch of ", batch);
+  return viewIds(count, lists, name);
+}
+
 /// The caller's options, whose struct may be older and shorter: what it lacks keeps the default.
 template <typename Options> Options readOptions(const Options *given, Options defaults) {
   if (!given)

@@ -25,8 +25,11 @@ nlohmann::json parseJson(std::string_view text, const std::string &what) {
   };
   try {
     return nlohmann::json::parse(text.begin(), text.end(), watch);
-  } catch (const nlohmann::json::exception &error) {
-    fail(ATTNRT_BAD_BUNDLE, what, ": is not JSON: ", error.what());
+  } catch (
+      const nlohmann::json::parse_error &error) { // its text repeats what was read, which may be anything
+    fail(ATTNRT_BAD_BUNDLE, what, ": is not JSON: the first mistake is at byte ", error.byte);
+  } catch (const nlohmann::json::exception &) {
+    fail(ATTNRT_BAD_BUNDLE, what, ": holds text that is not UTF-8");
   }
 }
 

@@ -166,4 +166,10 @@ const Tokenizer &Model::tokenizer(attnrt_side side) const {
   return side == ATTNRT_SOURCE ? *source : *target;
 }
 
+int32_t Model::vocabulary(attnrt_side side) const {
+  if (info.encoder)
+    return info.encoder->vocabulary;
+  return side == ATTNRT_SOURCE ? decoder().sourceVocabulary : decoder().targetVocabulary;
+}
+
 } // namespace attnrt

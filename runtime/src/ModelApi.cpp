@@ -25,6 +25,13 @@ void writeText(const std::string &from, size_t capacity, char *to, size_t *size)
   to[count] = '\0';
 }
 
+void requireIds(const Model &model, attnrt_side side, std::span<const int32_t> ids) {
+  const int32_t vocabulary = model.vocabulary(side);
+  for (size_t i = 0; i < ids.size(); ++i)
+    check(ids[i] >= 0 && ids[i] < vocabulary, ATTNRT_INVALID_ARGUMENT, "token ", i, " is ", ids[i],
+          ", but the vocabulary's ids are 0 to ", vocabulary - 1);
+}
+
 std::vector<int32_t> tokenize(const Model &model, attnrt_side side, std::string_view text) {
   std::vector<int32_t> ids = model.tokenizer(side).encode(text);
   if (side == ATTNRT_TARGET)
@@ -140,7 +147,9 @@ attnrt_status attnrt_detokenize(const attnrt_model *model, attnrt_side side, siz
   return guard([&] {
     requirePointer(model, "model");
     check(ids || count == 0, ATTNRT_INVALID_ARGUMENT, "'ids' is null");
-    writeText(model->model->tokenizer(side).decode({ids, count}), capacity, text, size);
+    const Tokenizer &tokenizer = model->model->tokenizer(side);
+    requireIds(*model->model, side, {ids, count});
+    writeText(tokenizer.decode({ids, count}), capacity, text, size);
   });
 }
 
@@ -148,7 +157,9 @@ attnrt_status attnrt_token_text(const attnrt_model *model, attnrt_side side, int
                                 char *text, size_t *size) {
   return guard([&] {
     requirePointer(model, "model");
-    writeText(model->model->tokenizer(side).tokenText(id), capacity, text, size);
+    const Tokenizer &tokenizer = model->model->tokenizer(side);
+    requireIds(*model->model, side, {&id, 1});
+    writeText(tokenizer.tokenText(id), capacity, text, size);
   });
 }
 

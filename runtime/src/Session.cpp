@@ -213,8 +213,8 @@ int Session::placeTargets(std::span<const attnrt_ids> targets) {
           targets[t].count, " tokens and the end token, the session has room for ", room.target);
     for (size_t i = 0; i < targets[t].count; ++i)
       check(targets[t].ids[i] >= 0 && targets[t].ids[i] < decoder.targetVocabulary, ATTNRT_INVALID_ARGUMENT,
-            "token ", i, " of target ", t, " is ", targets[t].ids[i], ", but the vocabulary ends at ",
-            decoder.targetVocabulary);
+            "token ", i, " of target ", t, " is ", targets[t].ids[i], ", but the vocabulary's ids are 0 to ",
+            decoder.targetVocabulary - 1);
   }
   const int32_t pad = decoder.tokens.pad.value_or(decoder.tokens.end);
   for (size_t t = 0; t < targets.size(); ++t) {

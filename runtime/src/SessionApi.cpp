@@ -34,6 +34,13 @@ attnrt_session_options defaultEncoderOptions(const Model &model) {
   return options;
 }
 
+/// What a null stands for: the model's defaults, cut to what the session has room for.
+attnrt_decode_options defaultOptionsOf(const Session &session) {
+  attnrt_decode_options options = defaultDecodeOptions(session.model());
+  options.max_length = std::min(options.max_length, session.capacity().target);
+  return options;
+}
+
 attnrt_session_options defaultSessionOptions(const Model &model) {
   return model.manifest().encoder ? defaultEncoderOptions(model) : defaultDecoderOptions(model);
 }
@@ -187,8 +194,8 @@ attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_
     *out = nullptr;
     Session &decoder = decoderOf(session);
     const Session::Guard busy(decoder);
-    const auto chosen = readOptions(options, defaultDecodeOptions(decoder.model()));
-    const auto views = viewIds(count, sources, "sources");
+    const auto chosen = readOptions(options, defaultOptionsOf(decoder));
+    const auto views = viewBatch(decoder, count, sources, "sources");
     if (chosen.prefixes)
       viewIds(count, chosen.prefixes, "prefixes");
     const CancelFlag *flag = chosen.cancel ? &chosen.cancel->flag : nullptr;
@@ -242,8 +249,8 @@ attnrt_status attnrt_score(attnrt_session *session, size_t count, const attnrt_i
     Session &decoder = decoderOf(session);
     requirePointer(log_probabilities, "log_probabilities");
     const Session::Guard busy(decoder);
-    const auto sourceViews = viewIds(count, sources, "sources");
-    const auto targetViews = viewIds(count, targets, "targets");
+    const auto sourceViews = viewBatch(decoder, count, sources, "sources");
+    const auto targetViews = viewBatch(decoder, count, targets, "targets");
     decoder.encode(sourceViews, 1, 1);
     for (const std::vector<float> &values : decoder.score(targetViews))
       log_probabilities = std::copy(values.begin(), values.end(), log_probabilities);

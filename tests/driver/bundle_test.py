@@ -94,6 +94,25 @@ class Compile(BundleTest):
         done = self.run_program("attend.c", bundle)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_any_names_make_a_header_that_compiles(self):
+        spec = self.folder / "names.yaml"
+        shape = "{shape: [batch, query, width: 20]}"
+        spec.write_text(f"""
+name: int
+graph:
+  name: for
+  inputs: {{while: {shape}, while_: {shape}, call_sizes: {shape}, int_descriptor: {{shape: [linux, query, width: 20]}}}}
+  ops:
+    b: {{add: [while, while_]}}
+    attnrt_invocation: {{add: [b, call_sizes]}}
+    int64_t: {{activation: int_descriptor, with: relu}}
+  outputs: [attnrt_invocation, int64_t]
+""")
+        bundle = self.compile_ok("int", "--target", "x86-64", spec=spec)
+        program = self.folder / "names.c"
+        program.write_text('#include "int.h"\n')
+        subprocess.run([*CC, "-Wall", "-Werror", "-c", program, f"-I{bundle}", "-o", self.folder / "names.o"], check=True)
+
     def test_two_bundles_link_into_one_program(self):
         first = self.compile_ok("attend")
         text = GRAPH.read_text().replace("name: attend_by_hand", "name: other")

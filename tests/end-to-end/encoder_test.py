@@ -113,7 +113,7 @@ class EncoderTest(unittest.TestCase):
                 ("5 6\n", ["--beam", 4], "--beam has no meaning for 'encoder', an encoder that does not decode"),
                 ("5 6\n", ["--scores"], "--scores has no meaning for an encoder without --fill-mask"),
                 ("5 6\n", ["--fill-mask"], "line 1: has no mask token (3)"),
-                ("5\n5 45\n", ["--batch", 1], "line 2: token 1 of source 0 is 45, but the vocabulary ends at 45"),
+                ("5\n5 45\n", ["--batch", 1], "line 2: token 1 of source 0 is 45, but the vocabulary's ids are 0 to 44"),
                 (lines([range(41)]), [], "must be from 1 to 40"),
         ]:
             with self.subTest(message):

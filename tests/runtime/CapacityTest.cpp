@@ -88,6 +88,40 @@ TEST_F(Capacity, IdsOutsideTheVocabularyAreInvalid) {
   EXPECT_EQ(ATTNRT_OK, statusOf([&] { opened.score({{Ids{3}}}, {{Ids(11, 3)}}); }));
 }
 
+TEST_F(Capacity, NoTextForIdsOutsideTheVocabulary) {
+  size_t size = 0;
+  for (const int32_t id : {-1, int32_t(toy::targetVocabulary), INT32_MIN, INT32_MAX}) {
+    EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
+              attnrt_token_text(model.handle(), ATTNRT_TARGET, id, 0, nullptr, &size));
+    const int32_t ids[] = {3, id};
+    EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
+              attnrt_detokenize(model.handle(), ATTNRT_TARGET, 2, ids, 0, nullptr, &size));
+    EXPECT_EQ("token 1 is " + std::to_string(id) + ", but the vocabulary's ids are 0 to " +
+                  std::to_string(toy::targetVocabulary - 1),
+              attnrt_last_error());
+  }
+}
+
+TEST_F(Capacity, NullOptionsAskForNoMoreThanTheSessionHas) {
+  const Ids ids{3, 4};
+  const attnrt_ids source = {ids.size(), ids.data()};
+  ASSERT_GT(model.decodeOptions().max_length, 5);
+  attnrt_result *result = nullptr;
+  ASSERT_EQ(ATTNRT_OK, attnrt_decode(session(1, 4, 5).handle(), 1, &source, nullptr, &result))
+      << attnrt_last_error();
+  attnrt_hypothesis best;
+  ASSERT_EQ(ATTNRT_OK, attnrt_result_get(result, 0, 0, &best));
+  EXPECT_LE(best.ids.count + (best.ended ? 1 : 0), 5u);
+  attnrt_result_destroy(result);
+}
+
+TEST_F(Capacity, MoreSourcesThanABatchAreNotRead) {
+  attnrt_result *result = nullptr;
+  const attnrt_ids one = {0, nullptr};
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE,
+            attnrt_decode(session(1, 1, 12).handle(), size_t(1) << 62, &one, nullptr, &result));
+}
+
 TEST_F(Capacity, PrefixesAreCheckedAsWell) {
   const std::vector<Ids> prefixes{{3, 99}}, tooLong{Ids(13, 3)};
   const auto bad = attnrt::api::view(prefixes), longer = attnrt::api::view(tooLong);

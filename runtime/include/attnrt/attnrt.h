@@ -92,8 +92,9 @@ typedef struct attnrt_ids {
 attnrt_status attnrt_tokenize(const attnrt_model *model, attnrt_side side, size_t text_size, const char *text,
                               size_t capacity, int32_t *ids, size_t *count);
 
-/* Joins token ids to text. Writes at most `capacity` bytes, the last of them a NUL, and sets `*size` to the
- * text's length without the NUL: call again with more room if it is `capacity` or more. */
+/* Joins token ids to text; an id that the vocabulary does not have is an error. Writes at most `capacity`
+ * bytes, the last of them a NUL, and sets `*size` to the text's length without the NUL: call again with more
+ * room if it is `capacity` or more. */
 attnrt_status attnrt_detokenize(const attnrt_model *model, attnrt_side side, size_t count, const int32_t *ids,
                                 size_t capacity, char *text, size_t *size);
 
@@ -294,8 +295,9 @@ typedef struct attnrt_hypothesis {
  * forced tokens are 0. A hypothesis' score is sum / length ^ length_penalty, the end token counted, where the
  * sum is of the log-probabilities as the rules changed them (`total`, if none did), plus the coverage
  * penalty. With `on_token`, greedy search and sampling report each token when it is chosen, beam search
- * reports its n-best lists when a sentence is done. `options` may be null. On success
- * `*out` is yours: free it with attnrt_result_destroy(). Prompts (of decoders alone) are not repeated. */
+ * reports its n-best lists when a sentence is done. `options` may be null: the model's defaults, with a
+ * maximum length that the session has room for. On success `*out` is yours: free it with
+ * attnrt_result_destroy(). Prompts (of decoders alone) are not repeated. */
 attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_ids *sources,
                             const attnrt_decode_options *options, attnrt_result **out);
 
