@@ -23,6 +23,10 @@ static bool isPointwise(mlir::Operation *op) {
   return llvm::isa<attn::ScaleOp, attn::AddOp, attn::MulOp, attn::ActivationOp>(op);
 }
 
+static bool isMask(mlir::Operation *op) {
+  return llvm::isa<attn::CausalMaskOp, attn::PaddingMaskOp, attn::WindowMaskOp, attn::PrefixMaskOp>(op);
+}
+
 // Walks from the scores up to what makes them and notes what limits the keys. What a score map, a scale or an
 // addition makes of a masked score is masked; what an activation or a product makes of it may not be.
 static bool walkScores(mlir::Value scores, AttentionMatch &match) {
@@ -31,8 +35,7 @@ static bool walkScores(mlir::Value scores, AttentionMatch &match) {
   while (op && !attn::makesScores(op)) {
     if (!attn::actsOnScores(op))
       return false;
-    if (llvm::isa<attn::CausalMaskOp, attn::PaddingMaskOp, attn::WindowMaskOp, attn::PrefixMaskOp>(op) &&
-        staysMasked)
+    if (isMask(op) && staysMasked)
       match.masks.push_back(op);
     staysMasked &= !llvm::isa<attn::ActivationOp, attn::MulOp>(op);
     op = attn::scoresOperand(op).getDefiningOp();
@@ -64,6 +67,10 @@ std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel) {
       match.scaled = scale.getResult();
       match.factor = scale.getFactor().convertToFloat();
     }
+  match.onlyMasked = llvm::isa<attn::MatmulOp>(match.products);
+  for (mlir::Value score = match.softmax.getScores(); score != match.scaled;
+       score = attn::scoresOperand(score.getDefiningOp()))
+    match.onlyMasked &= isMask(score.getDefiningOp());
   return match;
 }
 

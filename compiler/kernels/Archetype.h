@@ -29,6 +29,7 @@ struct AttentionMatch {
   attn::SoftmaxOp softmax;
   mlir::Value scaled; // the products, or what `factor` makes of them: where the score function begins
   float factor = 1;
+  bool onlyMasked = false;                    // the score function: what is visible stays as it is
   llvm::SmallVector<mlir::Operation *> masks; // that bound the keys
 };
 std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel);

@@ -13,8 +13,6 @@ using namespace Halide;
 
 namespace attnc {
 
-constexpr float Log2E = 1.44269504f;
-
 // Maxima are no lower than this, so that masked scores are far below every maximum.
 constexpr float LowestMaximum = 0.5f * MaskedScore;
 
@@ -54,8 +52,9 @@ private:
         max(min(in.keyStart(s.queryBlock * tiles.queries, s.batch), end() - 1), 0);
   }
 
-  /// A key that exists, for reading: past the end the last one is repeated, its weight is zero.
-  Expr readable(Expr key) const { return max(min(key, end() - 1), 0); }
+  /// A key that exists, for reading: past the end the last one is repeated, its weight is zero. `likely`:
+  /// most tiles lie before the end.
+  Expr readable(Expr key) const { return min(likely(key), max(end() - 1, 0)); }
   Expr firstOfTile(Expr tile) const { return s.block * tiles.keys + tile * tiles.keyTile; }
 
   RDom overTiledKeys(const std::string &name) const { return overTiles(name, tiles.keyTile); }
@@ -116,9 +115,10 @@ private:
         select(key < end(), score, MaskedScore);
   }
 
-  /// 2^x, or zero where that is less than 2^-100: products with such weights would be denormal numbers, which
-  /// take a hundred times as long.
-  static Expr weightOf(Expr x) { return select(x > -100.f, exp2Fast(x), 0.f); }
+  /// 2^x for x <= 0, exactly zero where that is no more than 2^-100: products with such weights would be
+  /// denormal numbers, which take a hundred times as long. What is subtracted is less than the rounding of
+  /// every weight above 2^-76.
+  static Expr weightOf(Expr x) { return exp2Bounded(max(x, -100.f)) - 0x1p-100f; }
 
   Expr blockCount() const { return min((keys + (tiles.keys - 1)) / tiles.keys, MaxKeyBlocks); }
 
@@ -152,7 +152,7 @@ private:
     s.weights = Func("weights");
     s.weights(s.query, s.key, s.block, s.queryBlock, s.head, s.batch) = undef<float>();
     s.weights(s.query, inBlock(weighted), s.block, s.queryBlock, s.head, s.batch) =
-        weightOf(score * Log2E - s.maximum(at) * Log2E);
+        weightOf(score - s.maximum(at));
     s.blockSum = Func("blockSum");
     s.blockSum(at) = 0.f;
     s.blockSum(at) += sumPairwise([&](int i) { return weight(summed, i); }, tiles.keyTile);
@@ -168,7 +168,7 @@ private:
   void buildState() {
     std::vector<Var> perBlock = {s.query, s.block, s.queryBlock, s.head, s.batch};
     s.decay = Func("decay");
-    s.decay(perBlock) = weightOf(s.maximumBefore(perBlock) * Log2E - s.maximum(perBlock) * Log2E);
+    s.decay(perBlock) = weightOf(s.maximumBefore(perBlock) - s.maximum(perBlock));
     s.blocks = RDom(0, blockCount(), "blocks");
     s.blocks.where(s.blocks * tiles.keys < end());
     Expr added = select(

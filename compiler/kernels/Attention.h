@@ -24,7 +24,8 @@ struct AttentionInputs {
   int valueGroup = 1;    // likewise of values
   ScoreTerm term;        // empty: the product of both
   float queryFactor = 1; // applied to the query: the scale that follows the product of queries and keys
-  /// The score from the sum of terms at (key, query, head, batch): scale, masks, biases.
+  /// The score from the sum of terms at (key, query, head, batch): scale, masks, biases, and log2(e), unless
+  /// it is in `queryFactor`: weights are powers of two.
   std::function<Halide::Expr(Halide::Expr product, const Coordinates &at)> score;
   /// Keys before this are masked for every query from `firstQuery` on. Empty: no keys are.
   std::function<Halide::Expr(Halide::Expr firstQuery, Halide::Expr batch)> keyStart;
@@ -53,7 +54,7 @@ struct AttentionStages {
   Halide::Func blockMaximum;  // query x block ...
   Halide::Func maximumBefore; // query x block ...: of the blocks before
   Halide::Func maximum;       // query x block ...: of the blocks so far
-  Halide::Func weights;       // query x key x block ...: exp(score - maximum)
+  Halide::Func weights;       // query x key x block ...: 2^(score - maximum)
   Halide::Func blockSum;      // query x block ...
   Halide::Func blockContext;  // width x query x block ...
   Halide::Func decay;         // query x block ...: what the sums so far are multiplied with

@@ -9,8 +9,6 @@ using namespace Halide;
 
 namespace attnc {
 
-constexpr float Log2E = 1.44269504f;
-
 static Expr horner(Expr x, const std::vector<float> &coefficients) {
   Expr result = coefficients.back();
   for (size_t i = coefficients.size() - 1; i-- > 0;)
@@ -22,15 +20,16 @@ static Expr horner(Expr x, const std::vector<float> &coefficients) {
 // leaves n in the low bits of the sum (no call to floor, which plain x86-64 has no instruction for). The
 // polynomial of degree 5 with 2^0 = 1 exactly is within 9.2e-8 of 2^f; its evaluation in float32 adds one
 // rounding, 2^-23 in all.
-Expr exp2Fast(Expr x) {
+Expr exp2Bounded(Expr x) {
   const float magic = 12582912.f;
-  x = clamp(x, -126.f, 127.f);
   Expr shifted = strict_float(x + magic);
   Expr fraction = x - strict_float(shifted - magic);
   Expr power =
       horner(fraction, {1.f, 0.693146978f, 0.240222421f, 0.0555073374f, 0.00967151264f, 0.00132647271f});
   return reinterpret<float>(reinterpret<int32_t>(power) + (reinterpret<int32_t>(shifted) << 23));
 }
+
+Expr exp2Fast(Expr x) { return exp2Bounded(clamp(x, -126.f, 127.f)); }
 
 Expr expFast(Expr x) { return exp2Fast(x * Log2E); }
 

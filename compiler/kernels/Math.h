@@ -10,7 +10,12 @@
 
 namespace attnc {
 
-/// 2^x, relative error below 2.5e-7; results below 2^-126 are 2^-126, above 2^127 are 2^127.
+constexpr float Log2E = 1.44269504f;
+
+/// 2^x for x in [-126, 127], relative error below 2.5e-7; 2^n is exact.
+Halide::Expr exp2Bounded(Halide::Expr x);
+
+/// As exp2Bounded for every x; results below 2^-126 are 2^-126, above 2^127 are 2^127.
 Halide::Expr exp2Fast(Halide::Expr x);
 
 /// e^x; relative error below 2.5e-7 + |x| * 8e-8 (log2(e) and its product with x are rounded).

@@ -203,7 +203,7 @@ AttentionInputs PipelineBuilder::attentionInputs(const AttentionMatch &match) {
   inputs.valueGroup = headsPerGroup(context.getLhs(), context.getRhs());
   if (auto additive = llvm::dyn_cast<attn::AdditiveScoresOp>(match.products))
     inputs.term = region.additiveTerm(additive);
-  inputs.queryFactor = match.factor;
+  inputs.queryFactor = match.onlyMasked ? match.factor * Log2E : match.factor;
   inputs.width = widthOf(query);
   inputs.valueWidth = widthOf(context.getRhs());
   return inputs;
@@ -241,7 +241,7 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
     region.bind(match.scaled, {at, [product](const Coordinates &) { return product; }});
     Expr score = region.tensor(softmax.getScores()).at(at);
     region.bind(match.scaled, {});
-    return score;
+    return match.onlyMasked ? score : score * Log2E;
   };
   boundKeys(match, inputs);
   bool oneQuery = typeOf(match.products->getOperand(0)).getDimSize(2) == 1;

@@ -8,6 +8,8 @@
 #include "compiler/kernels/Math.h"
 #include "compiler/schedules/cpu/Schedules.h"
 
+#include <algorithm>
+
 using namespace Halide;
 
 namespace attnc {
@@ -72,8 +74,8 @@ private:
         .bound(s.width, 0, p.width);
     if (oneQuery)
       s.turned.vectorize(s.width, tiles.lanes);
-    else
-      s.turned.reorder(s.width, s.query).unroll(s.width, lanesDividing(p.width, 4)); // gathers cost more
+    else // all queries of some columns at once: one dense vector of shuffles instead of gathers
+      s.turned.reorder(s.query, s.width).vectorize(s.width, std::min(tiles.lanes, 8)).unroll(s.query);
   }
 
   void scheduleState() {
@@ -157,7 +159,8 @@ private:
     overKeys(s.blockSum, 1);
   }
 
-  // Tiles of sums in registers, written once per block of keys.
+  // Tiles of sums in registers, written once per block of keys. Tiles of keys before the end have a loop of
+  // their own, whose rows of values need no bounds.
   void scheduleContext() {
     Func written = s.blockContext.in(s.state);
     Var columns("columns"), rows("rows");
@@ -180,8 +183,7 @@ private:
         .vectorize(s.width, tiles.lanes)
         .unroll(s.width)
         .unroll(s.query)
-        .unroll(keys[0], 4)
-        .never_partition_all();
+        .unroll(keys[0], 4);
   }
 
   AttentionStages &s;
