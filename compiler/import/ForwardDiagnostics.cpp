@@ -1,7 +1,7 @@
 //===- ForwardDiagnostics.cpp - MLIR's errors among the spec's -------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the file and line in whatever location an op has.
+// Finds the file and line in whatever location an op has, and names the op as a spec does.
 
 #include "compiler/import/ForwardDiagnostics.h"
 
@@ -27,8 +27,17 @@ static Severity severityOf(DiagnosticSeverity severity) {
   return Severity::Error;
 }
 
+/// `'attn.linear' op TEXT`, as verifiers begin, in the words of a spec: `'linear': TEXT`.
+static std::string inSpecWords(StringRef text) {
+  StringRef rest = text;
+  if (!rest.consume_front("'attn."))
+    return text.str();
+  auto [name, after] = rest.split("' op ");
+  return after.empty() ? text.str() : ("'" + name + "': " + after).str();
+}
+
 static void forward(mlir::Diagnostic &found, Severity severity, Diagnostics &diagnostics) {
-  attnc::Diagnostic result{severity, {}, {}, found.str()};
+  attnc::Diagnostic result{severity, {}, {}, inSpecWords(found.str())};
   if (auto where = found.getLocation()->findInstanceOf<FileLineColLoc>()) {
     result.file = where.getFilename().str();
     result.where = {where.getLine(), where.getColumn()};

@@ -1,9 +1,9 @@
 //===- ImportGraph.cpp - `graph:` to attn module ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes each graph as one function. Shapes are checked by the ops' own verifiers, which speak of the YAML.
+// Writes each graph as one function. Extents are checked by the ops' own verifiers, which speak of the YAML.
 
-#include "compiler/import/SpecBuilder.h"
+#include "compiler/import/CheckOperands.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -195,19 +195,15 @@ Operation *GraphImporter::create(const GraphOp &op) {
   return rows ? rows : createAttention(op);
 }
 
-/// Whether each operand was built (an error was reported otherwise) and is what type inference can work on.
+/// Whether each operand was built (an error was reported otherwise) and is what the op takes.
 bool GraphImporter::hasOperands(const GraphOp &op) {
-  for (const Located<std::string> &name : op.operands)
+  SmallVector<Value> operands;
+  for (const auto &[number, name] : llvm::enumerate(op.operands)) {
     if (!weights.count(*name) && !values.count(*name))
       return false;
-  if (*op.kind != GraphOpKind::Embed)
-    return true;
-  auto table = cast<RankedTensorType>(operand(op, 1).getType());
-  if (table.getRank() == 2)
-    return true;
-  emitError(build.at(op.operands[1].where))
-      << "the table has " << table.getRank() << " axes; it takes 2: out, in";
-  return false;
+    operands.push_back(operand(op, number));
+  }
+  return checkOperands(build, op, operands);
 }
 
 bool GraphImporter::importOp(const GraphOp &op) {

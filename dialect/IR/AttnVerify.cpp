@@ -215,8 +215,8 @@ LogicalResult SplitHeadsOp::verify() {
 
 LogicalResult MergeHeadsOp::verify() {
   if (tensorOf(getInput()).isDynamicDim(1) || tensorOf(getInput()).isDynamicDim(3))
-    return emitOpError() << "needs known heads and width, but merges "
-                         << getInput().getType(); // merge_heads_c1
+    return emitOpError() << "needs known heads and width, but merges " << axisOf(getInput(), 1, "").extent()
+                         << " heads of width " << axisOf(getInput(), 3, "").extent(); // merge_heads_c1
   return success();
 }
 
@@ -225,7 +225,9 @@ LogicalResult SliceOp::verify() {
   int64_t width = type.getRank() == 0 ? 0 : type.getShape().back(), offset = getOffset(), taken = getWidth();
   bool isKnown = !ShapedType::isDynamic(width);
   if (!isKnown || offset < 0 || taken < 1 || offset > width || taken > width - offset)
-    return emitOpError() << "takes " << taken << " elements from " << offset << " on of " << type; // slice_c1
+    return emitOpError() << "takes " << taken << " elements from " << offset
+                         << " on, but the input's width is "
+                         << (isKnown ? std::to_string(width) : "not known"); // slice_c1
   return success();
 }
 
@@ -361,8 +363,8 @@ LogicalResult ScoreMapOp::verifyRegions() {
 
 LogicalResult ElementOp::verify() {
   if (int64_t(getIndices().size()) != tensorOf(getTable()).getRank())
-    return emitOpError() << "has " << getIndices().size() << " indices for "
-                         << getTable().getType(); // element_c1
+    return emitOpError() << "has " << getIndices().size() << " indices for a table of "
+                         << tensorOf(getTable()).getRank() << " axes"; // element_c1
   return success();
 }
 
@@ -393,7 +395,7 @@ LogicalResult SoftmaxOp::verify() {
 LogicalResult MeanHeadsOp::verify() {
   if (tensorOf(getWeights()).isDynamicDim(1) || tensorOf(getWeights()).getDimSize(1) < 1)
     return emitOpError() << "needs a known number of heads, but averages "
-                         << getWeights().getType(); // mean_heads_c1
+                         << axisOf(getWeights(), 1, "").extent(); // mean_heads_c1
   return success();
 }
 

@@ -350,6 +350,45 @@ TEST_F(Import, SpeaksOfTheYamlWhereShapesDoNotFit) {
   EXPECT_NE(errors.find("a.yaml:6:9: error:"), std::string::npos) << errors;
 }
 
+TEST_F(Import, NamesOpsValuesAndAxesWhereOperandsDoNotFit) {
+  const std::pair<const char *, const char *> errors[] = {
+      {"softmax: s",
+       "5:18: error: 'softmax' takes 4 axes (batch, head, query, key); 's' has 3 (batch, query, key)"},
+      {"causal_mask: s", "5:22: error: 'causal_mask' takes 4 axes"},
+      {"padding_mask: [h, x]",
+       "5:27: error: 'padding_mask' takes 1 axis (batch); 'x' has 3 (batch, query, width: 5)"},
+      {"scale: n, by: 2", "5:16: error: 'scale' takes f32 here; 'n' is i32"},
+      {"linear: [x, v]", "5:21: error: 'linear' takes 2 axes (out, in); 'v' has 1 (4)"},
+      {"linear: [h, w]", "5:18: error: 'linear' takes 2 or 3 axes (batch, query, width); 'h' has 4 (batch,"},
+      {"linear: [x, w]", "5:9: error: 'linear': the input's width is 5, but the weight's in axis is 4"},
+      {"embed: [x, w]", "5:17: error: 'embed' takes 1 or 2 axes (batch, query); 'x' has 3"},
+      {"add: [x, b]", "5:18: error: 'add' takes two values of one shape; 'x' has (batch, query, width: 5), "},
+      {"add: [b, c]",
+       "'add' takes two values of one shape; 'b' has (batch, width: 4), 'c' (batch, width: 6)"},
+      {"mul: [b, w]",
+       "5:18: error: 'mul' takes two values of one shape; 'b' has (batch, width: 4), 'w' (1, 4)"},
+      {"slice: e, at: 5, width: 4",
+       "5:9: error: 'slice': takes 4 elements from 5 on, but the input's width is 8"},
+      {"slice: s, width: 4",
+       "5:9: error: 'slice': takes 4 elements from 0 on, but the input's width is not known"}};
+  for (auto [op, error] : errors) {
+    diagnostics = Diagnostics();
+    EXPECT_FALSE(import("graph:\n"
+                        "  inputs: {x: {shape: [batch, query, width: 5]}, b: {shape: [batch, width: 4]}, "
+                        "c: {shape: [batch, width: 6]}, e: {shape: [batch, query, width: 8]}, "
+                        "s: {shape: [batch, query, key]}, h: {shape: [batch, head: 2, query, width: 5]}, "
+                        "n: {shape: [batch], type: i32}}\n"
+                        "  weights: {w: {value: [[1, 2, 3, 4]]}, v: {value: [1, 2, 3, 4]}}\n"
+                        "  ops:\n    y: {" +
+                        std::string(op) + "}\n  outputs: y\n"));
+    EXPECT_NE(printed(diagnostics).find(error), std::string::npos) << printed(diagnostics);
+  }
+  diagnostics = Diagnostics();
+  EXPECT_FALSE(import(graphOf("padding_mask", "[scores, vv]")));
+  EXPECT_NE(printed(diagnostics).find("'padding_mask' takes i32 here; 'vv' is f32"), std::string::npos)
+      << printed(diagnostics);
+}
+
 TEST_F(Import, RefusesOperandsOfTheWrongKindWithoutACrash) {
   const char *operands[] = {"xx", "ids", "lengths", "scores", "hh", "ww", "vv"};
   const char *ops[] = {"linear",       "matmul",        "add",  "mul",  "layer_norm", "rms_norm",   "embed",

@@ -81,7 +81,7 @@ func.func @score_map_c4_slope_for_other_heads(%s: tensor<1x2x3x4xf32>, %t: tenso
 func.func @element_c1_one_index(%s: tensor<1x2x3x4xf32>, %t: tensor<2x3xf32>) {
   %m = attn.score_map %s with (%t) : (tensor<1x2x3x4xf32>, tensor<2x3xf32>) -> tensor<1x2x3x4xf32> {
   ^bb0(%score: f32, %b: i32, %h: i32, %q: i32, %k: i32, %table: tensor<2x3xf32>):
-    // expected-error @below {{has 1 indices for 'tensor<2x3xf32>'}}
+    // expected-error @below {{has 1 indices for a table of 2 axes}}
     %slope = attn.element %table[%h] : tensor<2x3xf32>
     attn.yield %slope : f32
   }

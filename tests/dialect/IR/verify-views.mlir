@@ -25,7 +25,7 @@ func.func @split_heads_c2_no_heads(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @merge_heads_c1_unknown_width(%x: tensor<1x2x3x?xf32>) {
-  // expected-error @below {{needs known heads and width, but merges 'tensor<1x2x3x?xf32>'}}
+  // expected-error @below {{needs known heads and width, but merges 2 heads of width ?}}
   %y = attn.merge_heads %x : (tensor<1x2x3x?xf32>) -> tensor<1x3x?xf32>
   return
 }
@@ -49,7 +49,7 @@ func.func @select_c2_past_the_end(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @slice_c1_past_the_end(%x: tensor<1x3x8xf32>) {
-  // expected-error @below {{takes 4 elements from 5 on of 'tensor<1x3x8xf32>'}}
+  // expected-error @below {{takes 4 elements from 5 on, but the input's width is 8}}
   %y = attn.slice %x at 5 width 4 : (tensor<1x3x8xf32>) -> tensor<1x3x4xf32>
   return
 }
@@ -57,7 +57,7 @@ func.func @slice_c1_past_the_end(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @slice_c1_overflow(%x: tensor<1x3x8xf32>) {
-  // expected-error @below {{takes 9223372036854775807 elements from 1 on}}
+  // expected-error @below {{takes 9223372036854775807 elements from 1 on, but the input's width is 8}}
   %y = attn.slice %x at 1 width 9223372036854775807 : (tensor<1x3x8xf32>) -> tensor<1x3x9223372036854775807xf32>
   return
 }
