@@ -26,6 +26,12 @@ struct Options {
   std::string spec, bundle, targets, dtype = "f32", weights, schedules, phase;
 };
 
+/// The bundle's name: the spec's, or else the folder's.
+std::string nameOf(const Spec &spec, const Options &options) {
+  return spec.name->empty() ? llvm::sys::path::filename(llvm::StringRef(options.bundle).rtrim('/')).str()
+                            : *spec.name;
+}
+
 /// Prints the module as it is after `phase`.
 int emitPhase(const Options &options) {
   Frontend frontend;
@@ -40,7 +46,7 @@ int emitPhase(const Options &options) {
   if (!frontend.load(options.spec, {options.weights}) || !frontend.run(phase))
     return 1;
   mlir::OwningOpRef<mlir::ModuleOp> lowered;
-  if (isLowered && !(lowered = lowerEntries(frontend.module(), "bundle")))
+  if (isLowered && !(lowered = lowerEntries(frontend.module(), bundleName(nameOf(frontend.spec(), options)))))
     return fail("the entries cannot be lowered");
   (isLowered ? *lowered : frontend.module()).print(llvm::outs());
   return 0;
@@ -83,13 +89,10 @@ int compile(const Options &options) {
   llvm::Expected<BundleFolder> folder = BundleFolder::create(options.bundle);
   if (!folder)
     return fail(folder.takeError());
-  std::string name = spec.name->empty()
-                         ? llvm::sys::path::filename(llvm::StringRef(options.bundle).rtrim('/')).str()
-                         : *spec.name;
   static int address; // anything inside this program tells where it is
   BundleJob job{spec,
                 frontend.module(),
-                bundleName(name),
+                bundleName(nameOf(spec, options)),
                 std::move(*variants),
                 std::move(*weights),
                 std::move(scales),
