@@ -45,7 +45,9 @@ public:
   }
 
 private:
-  static bool isUnfused(const std::string &text) { return text.rfind("not fused", 0) == 0; }
+  static bool isUnfused(const std::string &text) {
+    return text.starts_with("not fused") || text.starts_with("not merged");
+  }
 
   std::map<std::tuple<unsigned, unsigned, std::string>, int> counts;
 };

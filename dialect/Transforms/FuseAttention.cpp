@@ -70,6 +70,8 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
     if ((context && context.getLhs() == softmax.getWeights() && !context.getTransposed()) ||
         isa<MeanHeadsOp>(reader))
       group.members.push_back(reader);
+    else if (makesScores(reader))
+      explainUnfused(reader, "the weights are not its left side, or its right side is transposed");
     for (Operation *member : SmallVector<Operation *>(group.members))
       for (Value operand : member->getOperands())
         collectSelector(operand, group);

@@ -16,20 +16,6 @@ namespace attn {
 
 namespace {
 
-/// The operations of a chain from a linear of `input` to `value`, if nothing else reads any of them.
-SmallVector<Operation *> findGate(Value value, Value input) {
-  SmallVector<Operation *> chain;
-  while (Operation *op = value.hasOneUse() ? value.getDefiningOp() : nullptr) {
-    chain.push_back(op);
-    if (auto linear = dyn_cast<LinearOp>(op))
-      return linear.getInput() == input ? chain : SmallVector<Operation *>();
-    if (!isa<ActivationOp, ScaleOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return {};
-}
-
 struct FuseLinear : impl::FuseLinearBase<FuseLinear> {
   void runOnOperation() override {
     SmallVector<LinearOp> all;

@@ -1,7 +1,8 @@
 //===- FuseRemaining.cpp - regions for what no other fusion took ---------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains of pointwise operations are one region; every other operation is a region of its own.
+// Chains of pointwise operations are one region; every other operation is a region of its own. Then remarks
+// say what keeps regions apart.
 
 #include "dialect/Transforms/Fusion.h"
 #include "dialect/Transforms/Passes.h"
@@ -30,8 +31,10 @@ struct FuseRemaining : impl::FuseRemainingBase<FuseRemaining> {
                                    << getOperation().getBody().getBlocks().size();
       return signalPassFailure();
     }
-    for (Block *block : workBlocks(getOperation()))
+    for (Block *block : workBlocks(getOperation())) {
       fuseIn(*block);
+      explainApart(*block);
+    }
   }
 
   void fuseIn(Block &block) {

@@ -33,8 +33,12 @@ struct FuseVocabulary : impl::FuseVocabularyBase<FuseVocabulary> {
     Group group;
     group.members = {linear, logSoftmax};
     auto isChoice = [](Operation *op) { return isa<TopKOp, PickOp>(op); };
-    if (Operation *reader = onlyReader(logSoftmax.getResult()); reader && isChoice(reader))
-      group.members.push_back(reader);
+    for (Operation *reader : logSoftmax->getUsers()) {
+      if (isChoice(reader) && logSoftmax->hasOneUse())
+        group.members.push_back(reader);
+      else if (isChoice(reader))
+        explainUnfused(reader, "the log_softmax has a second reader");
+    }
     fuse(std::move(group), "vocabulary");
     ++numFused;
   }

@@ -46,6 +46,19 @@ Operation *findNext(const Group &group, Value value, llvm::function_ref<bool(Ope
   return nullptr;
 }
 
+SmallVector<Operation *> findGate(Value value, Value input) {
+  SmallVector<Operation *> chain;
+  while (Operation *op = value.hasOneUse() ? value.getDefiningOp() : nullptr) {
+    chain.push_back(op);
+    if (auto linear = dyn_cast<LinearOp>(op))
+      return linear.getInput() == input ? chain : SmallVector<Operation *>();
+    if (!isa<ActivationOp, ScaleOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
 /// Values that the members read and others compute, in the order of first use.
 static llvm::SetVector<Value> findInputs(const Group &group) {
   llvm::SetVector<Value> inputs;

@@ -44,6 +44,12 @@ FusedOp fuse(Group group, llvm::StringRef what);
 /// A remark of `attnc explain`: why something was not fused.
 void explainUnfused(mlir::Operation *op, const llvm::Twine &reason);
 
+/// Says of the regions of a block, once all work is in regions, why neighbours are apart.
+void explainApart(mlir::Block &block);
+
+/// The operations of a chain from a linear of `input` to `value`, if nothing else reads any of them.
+llvm::SmallVector<mlir::Operation *> findGate(mlir::Value value, mlir::Value input);
+
 } // namespace attn
 
 #endif // ATTNC_DIALECT_TRANSFORMS_FUSION_H

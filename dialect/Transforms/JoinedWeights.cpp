@@ -1,7 +1,8 @@
 //===- JoinedWeights.cpp - weights of several linears as one -----------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins declarations along the out axis; a part without a bias stands for zeros.
+// Joins declarations along the out axis, names of tensors or literal numbers; a part without a bias stands
+// for zeros.
 
 #include "dialect/Transforms/JoinedWeights.h"
 
@@ -15,17 +16,36 @@ WeightOp JoinedWeights::find(Value weight) {
   return get ? symbols.lookup<WeightOp>(get.getWeight()) : WeightOp();
 }
 
+/// True where both are literal, or both from a file; a table of sinusoids is joined with nothing.
+static bool areStoredAlike(WeightOp a, WeightOp b) {
+  return bool(a.getTensors()) == bool(b.getTensors()) && bool(a.getValue()) == bool(b.getValue()) &&
+         !a.getSinusoid() && !b.getSinusoid() && a.getTransposed() == b.getTransposed();
+}
+
 bool JoinedWeights::canJoin(ArrayRef<LinearOp> linears) {
-  std::optional<bool> isTransposed;
+  WeightOp firstWeight, firstBias;
   for (LinearOp linear : linears) {
     WeightOp weight = find(linear.getWeight()), bias = find(linear.getBias());
-    if (!weight || !weight.getTensors() || (linear.getBias() && (!bias || !bias.getTensors())))
+    if (!weight || (linear.getBias() && !bias))
       return false;
-    if (isTransposed.value_or(weight.getTransposed()) != weight.getTransposed())
+    firstWeight = firstWeight ? firstWeight : weight;
+    firstBias = firstBias ? firstBias : bias;
+    if (!areStoredAlike(weight, firstWeight) || (bias && !areStoredAlike(bias, firstBias)))
       return false;
-    isTransposed = weight.getTransposed();
   }
   return true;
+}
+
+/// The literal numbers of all parts, one after the other.
+static ElementsAttr joinValues(ArrayRef<WeightOp> parts, ArrayRef<int64_t> rows, RankedTensorType type) {
+  SmallVector<float> numbers;
+  for (auto [number, count] : llvm::enumerate(rows)) {
+    if (WeightOp part = parts[number])
+      llvm::append_range(numbers, cast<DenseElementsAttr>(*part.getValue()).getValues<float>());
+    else
+      numbers.append(type.getNumElements() / type.getDimSize(0) * count, 0.0f);
+  }
+  return DenseElementsAttr::get(type, ArrayRef<float>(numbers));
 }
 
 WeightOp JoinedWeights::joinSymbols(ArrayRef<WeightOp> parts, ArrayRef<int64_t> rows) {
@@ -40,7 +60,7 @@ WeightOp JoinedWeights::joinSymbols(ArrayRef<WeightOp> parts, ArrayRef<int64_t> 
     key += (part ? part.getSymName() : StringRef()).str() + '\n';
     if (part && !first)
       first = part;
-    if (part)
+    if (part && part.getTensors())
       llvm::append_range(tensors, *part.getTensors());
     else
       tensors.push_back(StringAttr::get(symbols.getOp()->getContext(), ""));
@@ -58,9 +78,14 @@ WeightOp JoinedWeights::joinSymbols(ArrayRef<WeightOp> parts, ArrayRef<int64_t> 
   SmallVector<int64_t> shape(first.getType().getShape());
   shape[0] = out;
   joined = cast<WeightOp>(builder.clone(*first));
-  joined.setTypeAttr(TypeAttr::get(RankedTensorType::get(shape, first.getType().getElementType())));
-  joined.setTensorsAttr(builder.getArrayAttr(tensors));
-  joined.setRows(partRows);
+  auto type = RankedTensorType::get(shape, first.getType().getElementType());
+  joined.setTypeAttr(TypeAttr::get(type));
+  if (first.getValue()) {
+    joined.setValueAttr(joinValues(parts, rows, type));
+  } else {
+    joined.setTensorsAttr(builder.getArrayAttr(tensors));
+    joined.setRows(partRows);
+  }
   joined.setSymName((first.getSymName() + "_joined").str());
   symbols.insert(joined);
   return joined;

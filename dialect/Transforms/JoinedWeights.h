@@ -16,7 +16,8 @@ class JoinedWeights {
 public:
   explicit JoinedWeights(mlir::SymbolTable &symbols) : symbols(symbols) {}
 
-  /// True where the weights of these linears can stand in one matrix: all come from a file, stored alike.
+  /// True where the weights of these linears can stand in one matrix: all come from a file, stored alike, or
+  /// all are literal.
   bool canJoin(llvm::ArrayRef<LinearOp> linears);
 
   /// One linear for all of them, built where the first one stands.

@@ -19,11 +19,46 @@ namespace attn {
 
 namespace {
 
-/// Heads look at their projection through views, so they can as well look at a slice. Anything else would be
-/// an epilogue, which a merged linear cannot have.
-bool isReadByHeadsOnly(LinearOp linear) {
-  return !linear->use_empty() &&
-         llvm::all_of(linear->getUsers(), [](Operation *user) { return isa<SplitHeadsOp>(user); });
+/// Why a slice of a merged linear could not stand for the result of `linear`; empty where it could. Heads
+/// look at their projection through views, and kernels read rows of any stride, so they can as well look at a
+/// slice. But a slice has no epilogue, and what must be dense would be copied.
+std::string whyNoSlice(LinearOp linear) {
+  for (Operation *user : linear->getUsers()) {
+    std::string reader = user->getName().stripDialect().str();
+    if (user->hasTrait<OpTrait::IsTerminator>())
+      return "it is an output, so a slice would be copied";
+    if (isa<WriteStateOp>(user))
+      return "it is kept in a state, so a slice would be copied";
+    if (isNorm(user) || (isPointwise(user) && linear->hasOneUse()))
+      return "a slice would take no " + reader + " into its kernel";
+    bool readsSlice = isa<SplitHeadsOp, LinearOp>(user) || isPointwise(user);
+    if (!readsSlice)
+      return "its reader '" + reader + "' takes no slice";
+  }
+  return "";
+}
+
+/// True where one kernel computes both `linear` and another linear of its input, which gates it or is gated
+/// by it.
+bool isGated(LinearOp linear) {
+  Value last = linear.getResult();
+  for (Operation *next = onlyReader(last); isPointwise(next); next = onlyReader(last)) {
+    for (Value operand : next->getOperands())
+      if (operand != last && !findGate(operand, linear.getInput()).empty())
+        return true;
+    last = next->getResult(0);
+  }
+  return false;
+}
+
+using LinearsByInput = llvm::MapVector<Value, SmallVector<LinearOp>>;
+
+LinearsByInput sortByInput(func::FuncOp func, llvm::function_ref<bool(LinearOp)> accepts) {
+  LinearsByInput byInput;
+  for (auto linear : func.getOps<LinearOp>())
+    if (!linear->use_empty() && accepts(linear))
+      byInput[linear.getInput()].push_back(linear);
+  return byInput;
 }
 
 /// The state that a linear's result is written to, if nothing else reads it.
@@ -61,30 +96,64 @@ struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     JoinedWeights weights(symbols);
+    merged.clear();
     for (auto func : getOperation().getOps<func::FuncOp>())
       mergeInFunction(func, weights);
     for (auto [keys, values] : findPairs(getOperation()))
       mergeStates(symbols.lookup<StateOp>(keys), symbols.lookup<StateOp>(values), symbols, weights);
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      explainKept(func);
   }
 
   void mergeInFunction(func::FuncOp func, JoinedWeights &weights) {
-    llvm::MapVector<Value, SmallVector<LinearOp>> byInput;
-    for (auto linear : func.getOps<LinearOp>())
-      if (isReadByHeadsOnly(linear))
-        byInput[linear.getInput()].push_back(linear);
-    for (auto &[input, linears] : byInput)
-      if (linears.size() > 1 && weights.canJoin(linears))
-        mergeLinears(linears, weights);
+    auto mayBeSlice = [](LinearOp linear) { return whyNoSlice(linear).empty(); };
+    for (auto &[input, linears] : sortByInput(func, mayBeSlice))
+      for (ArrayRef<LinearOp> alike : groupByStorage(linears, weights))
+        if (alike.size() > 1)
+          mergeLinears(alike, weights);
+  }
+
+  /// Linears whose weights can stand in one matrix, together.
+  SmallVector<SmallVector<LinearOp>> groupByStorage(ArrayRef<LinearOp> linears, JoinedWeights &weights) {
+    SmallVector<SmallVector<LinearOp>> groups;
+    for (LinearOp linear : linears) {
+      auto group = llvm::find_if(groups, [&](SmallVector<LinearOp> others) {
+        others.push_back(linear);
+        return weights.canJoin(others);
+      });
+      if (group == groups.end())
+        groups.push_back({linear});
+      else
+        group->push_back(linear);
+    }
+    return groups;
+  }
+
+  /// Says why linears of one input are still apart.
+  void explainKept(func::FuncOp func) {
+    for (auto &[input, linears] : sortByInput(func, [](LinearOp) { return true; })) {
+      size_t slices = llvm::count_if(linears, [](LinearOp linear) { return whyNoSlice(linear).empty(); });
+      for (LinearOp linear : linears) {
+        if (linears.size() == 1 || merged.contains(linear) || isGated(linear))
+          continue;
+        std::string reason = whyNoSlice(linear);
+        if (reason.empty())
+          reason = slices > 1 ? "its weight is not stored as those of the other linears of its input are"
+                              : "the other linears of its input can be no slices";
+        linear.emitRemark() << "not merged: " << reason;
+      }
+    }
   }
 
   void mergeLinears(ArrayRef<LinearOp> linears, JoinedWeights &weights) {
-    LinearOp merged = weights.join(linears);
-    merged.emitRemark() << "merged: " << linears.size() << " projections of one input are one linear";
+    LinearOp whole = weights.join(linears);
+    merged.insert(whole);
+    whole.emitRemark() << "merged: " << linears.size() << " projections of one input are one linear";
     int64_t offset = 0;
     for (LinearOp linear : linears) {
       OpBuilder builder(linear);
       int64_t width = cast<RankedTensorType>(linear.getType()).getShape().back();
-      Value slice = SliceOp::create(builder, linear.getLoc(), merged, offset, width);
+      Value slice = SliceOp::create(builder, linear.getLoc(), whole, offset, width);
       offset += width;
       linear.getResult().replaceAllUsesWith(slice);
       linear.erase();
@@ -100,13 +169,13 @@ struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
                                   writes[1].getValue().getDefiningOp<LinearOp>()};
     if (linears[0].getInput() != linears[1].getInput() || !weights.canJoin(linears))
       return;
-    LinearOp merged = weights.join(linears);
+    LinearOp whole = weights.join(linears);
     OpBuilder builder(keys);
     auto joined = StateOp::create(builder, keys.getLoc(), (keys.getSymName() + "_and_values").str(),
-                                  merged.getType(), SizeAttr());
+                                  whole.getType(), SizeAttr());
     symbols.insert(joined);
-    builder.setInsertionPointAfter(merged);
-    WriteStateOp::create(builder, merged.getLoc(), merged, joined.getSymName());
+    builder.setInsertionPointAfter(whole);
+    WriteStateOp::create(builder, whole.getLoc(), whole, joined.getSymName());
     int64_t keysWidth = linears[0].getType().getShape().back();
     redirectReaders(keys, joined, 0);
     redirectReaders(values, joined, keysWidth);
@@ -152,6 +221,8 @@ struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
       read.erase();
     });
   }
+
+  llvm::DenseSet<Operation *> merged; // linears that stand for several
 };
 
 } // namespace

@@ -63,8 +63,10 @@ def DeriveEntries : Attn_ModulePass<"attn-derive-entries"> {
 def MergeProjections : Attn_ModulePass<"attn-merge-projections"> {
   let summary = "Makes one matmul of the projections of one input";
   let description = [{
-    Needs: entries. Leaves: linears of one input whose results are only looked at by heads are one linear and slices,
-    their weights joined; keys and values of one source are one state.
+    Needs: entries. Leaves: linears of one input are one linear and slices, their weights joined, if heads, other
+    linears and pointwise operations that would be no epilogue alone read them, and the weights are stored alike
+    (all from a file in one layout, or all literal); keys and values of one source are one state. Remarks say why
+    other linears of one input stay apart, but for those that gate each other: one kernel computes those anyway.
 
     Before:
     ```mlir
@@ -227,7 +229,8 @@ def FuseLinear : Attn_FunctionPass<"attn-fuse-linear"> {
 def FuseRemaining : Attn_FunctionPass<"attn-fuse-remaining"> {
   let summary = "Puts what is left into regions: chains of pointwise operations, each other operation alone";
   let description = [{
-    Needs: the other fusions have run. Leaves: nothing but regions, views, weights, states and the return.
+    Needs: the other fusions have run. Leaves: nothing but regions, views, weights, states and the return. A remark
+    says why an operation that a kernel might go on with is not in the region that computes its operand.
 
     Before:
     ```mlir

@@ -19,6 +19,7 @@ import time
 import unittest
 
 ATTNC = os.environ["ATTNC"]
+ATTNC_OPT = pathlib.Path(ATTNC).with_name("attnc-opt")
 CC = shlex.split(os.environ.get("CC", "cc"))
 SANITIZER = os.environ.get("SANITIZER", "")
 HERE = pathlib.Path(__file__).resolve().parent
@@ -270,10 +271,14 @@ class Usage(BundleTest):
     def test_every_phase_prints(self):
         for phase, text in (("spec", "scores: {scale: [products]"), ("attn", "attn.softmax"), ("stepped", "attn.softmax"),
                             ("fused", "attn.fused"), ("outlined", "attn.call"), ("planned", "attn.place"),
-                            ("llvm", "llvm.func @bundle_attend")):
+                            ("llvm", "llvm.func @attend_by_hand_attend(")):
             done = attnc("compile", GRAPH, "--emit", phase, "--weights", self.weights)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(text, done.stdout, phase)
+            if phase != "spec":
+                read = subprocess.run([ATTNC_OPT], input=done.stdout, capture_output=True, text=True)
+                self.assertEqual(read.returncode, 0, read.stderr)
+                self.assertEqual(read.stdout, done.stdout)
 
     def test_explain_counts_the_calls_of_the_plan(self):
         for spec, weights in ((MODEL, "random:1"), (GRAPH, self.weights)):
@@ -284,12 +289,56 @@ class Usage(BundleTest):
             self.assertTrue(calls)
             self.assertEqual(dict(calls), {kernel: int(count) for kernel, count in listed})
 
-    def test_explain_tells_what_fused(self):
-        done = attnc("explain", MODEL, "--weights", "random:1")
+    def explain(self, spec, *options):
+        """What is apart and why, with the line, and the kernels with the number of their calls."""
+        done = attnc("explain", spec, *options)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("fused: ", done.stdout)
-        self.assertIn("bytes less to write", done.stdout)
-        self.assertIn("kernels:", done.stdout)
+        apart = re.findall(r":(\d+):\d+: (not .*)", done.stdout)
+        self.assertEqual("nothing that could be fused was left apart" in done.stdout, not apart, done.stdout)
+        kernels = re.findall(r"^  (\w+), called in (\d+) place", done.stdout, re.MULTILINE)
+        return [f"{line}: {text}" for line, text in apart], {kernel: int(count) for kernel, count in kernels}
+
+    def test_explain_lists_the_kernels_of_a_model(self):
+        apart, kernels = self.explain(MODEL, "--weights", "random:1")
+        self.assertEqual(apart, [])
+        self.assertEqual(kernels, {
+            "append_2x8": 4, "attention_2x8_causal": 2, "attention_2x8_padding": 2, "attention_shared_2x8_padding": 2,
+            "attention_step_2x8_padding": 2, "attention_weights_2x8_padding_mean_heads": 1, "embed_16_positions": 1,
+            "embed_16_positions_2": 2, "embed_16_positions_step": 2, "increment": 2, "linear_16x16": 4,
+            "linear_16x16_add_layer_norm": 8, "linear_16x24_relu": 4, "linear_16x32": 1, "linear_16x37_log_softmax": 1,
+            "linear_16x37_log_softmax_pick": 1, "linear_16x37_log_softmax_top_k": 1, "linear_16x48": 5,
+            "linear_24x16_add_layer_norm": 4})
+
+    def test_explain_lists_the_kernels_of_a_graph(self):
+        self.assertEqual(self.explain(GRAPH, "--weights", self.weights), ([], {"attention_1x3": 1, "linear_4x9": 1}))
+
+    def test_explain_says_why_kernels_are_apart(self):
+        spec = self.folder / "apart.yaml"
+        spec.write_text("""weights: {random: 3}
+graph:
+  inputs: {x: {shape: [batch, query, width: 20]}}
+  weights: {w1: {shape: [40, 20]}, w2: {shape: [40, 20]}, lw: {shape: [40]}, lb: {shape: [40]}}
+  ops:
+    a: {linear: [x, w1]}
+    b: {activation: a, with: relu}
+    c: {linear: [x, w2]}
+    d: {add: [b, c]}
+    e: {layer_norm: [d, lw, lb]}
+    g: {activation: e, with: gelu}
+    h: {scale: c, by: 2}
+    i: {add: [h, g]}
+  outputs: [a, i]
+""")
+        apart, kernels = self.explain(spec)
+        self.assertEqual(apart, [
+            "6: not merged: it is an output, so a slice would be copied",
+            "7: not fused: the linear is an output as well",
+            "8: not merged: the other linears of its input can be no slices",
+            "9: not fused: the linear has a second reader",
+            "10: not fused: the kernel of pointwise operations goes on with no layer_norm",
+            "11: not fused: a kernel ends with its layer_norm",
+            "12: not fused: the linear has a second reader"])
+        self.assertEqual(kernels, {"gelu_40_add": 1, "layer_norm_40": 1, "linear_20x40": 2, "relu_40_add": 1, "scale_40": 1})
 
 
 class Pack(BundleTest):

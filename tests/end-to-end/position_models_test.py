@@ -3,6 +3,7 @@
 log-probabilities as the whole target at once."""
 
 import json
+import re
 import unittest
 
 from bundles import attnc, compile_bundle, scratch
@@ -34,6 +35,35 @@ MODELS = {
 }
 
 
+def attention_kernels(heads, key_heads, where, cross="", twice=False):
+    """The kernels of attention and how often each is called, in all entries of two layers a side; `where` is what stands
+    between the scores and the mask, of self-attention (encoder, decoder) and `cross` of attention to the source."""
+    encoder, decoder = where
+    own, other = f"attention_{heads}{encoder}_padding", f"attention_{heads}{cross}_padding"
+    calls = {f"append_{key_heads}": 8, f"attention_{heads}{decoder}_causal": 4, f"attention_shared_{heads}{cross}_padding": 4,
+             f"attention_step_{heads}{decoder}_padding": 4, f"attention_weights_{heads}{cross}_padding_mean_heads": 1}
+    if twice:  # two expressions are two kernels
+        other += "_2"
+    calls[own] = calls.get(own, 0) + 2
+    calls[other] = calls.get(other, 0) + 3
+    return calls
+
+
+PLAIN, MAP = ("", ""), ("_score_map", "_score_map")
+ROTARY = {"rotary_4x12": 12, "rotary_4x12_2": 8}
+KERNELS = {
+    "relative": attention_kernels("4x12", "4x12", MAP),
+    "alibi": attention_kernels("4x12", "4x12", MAP),
+    "alibi of 6 heads": attention_kernels("6x8", "6x8", MAP),
+    "rotary": attention_kernels("4x12", "4x12", PLAIN) | ROTARY,
+    "rotary in halves, in part": attention_kernels("4x12", "4x12", PLAIN) | ROTARY,
+    "multi-query": attention_kernels("4x12", "1x12", PLAIN),
+    "grouped": attention_kernels("4x12", "2x12", PLAIN) | {"rotary_4x12": 6, "rotary_4x12_2": 4, "rotary_2x12": 6, "rotary_2x12_2": 4},
+    "window": attention_kernels("4x12", "4x12", ("_window", "_window")),
+    "expressions": attention_kernels("4x12", "4x12", MAP, "_score_map", twice=True),
+}
+
+
 class Positions(unittest.TestCase):
     def test_the_step_scores_as_the_whole_target_does(self):
         source = "5 9 13 17 22 30 31 8 9 4 4 7"
@@ -44,7 +74,7 @@ class Positions(unittest.TestCase):
                     text = text.replace("  heads: 4\n", "")
                 spec = scratch("model.yaml")
                 spec.write_text(text)
-                self.assertNotIn("not fused", attnc("explain", spec))
+                self.check_kernels(name, attnc("explain", spec))
                 bundle = compile_bundle(spec, "--target", "host")
                 options = ("--ids", "--scores", "--max-length", "16", "--min-length", "15", "--length-penalty", "0")
                 for beam in ("1", "3"):
@@ -57,6 +87,16 @@ class Positions(unittest.TestCase):
                     if len(tokens) > 16:
                         tokens.pop()
                     self.assertAlmostEqual(float(score), sum(tokens), delta=2e-4, msg=f"{name}, beam {beam}")
+
+    def check_kernels(self, name, explained):
+        """Each attention is one kernel; what else is apart says why."""
+        calls = re.findall(r"^  (\w+), called in (\d+) place", explained, re.MULTILINE)
+        self.assertEqual(KERNELS[name], {kernel: int(count) for kernel, count in calls
+                                         if re.match("attention|append|rotary|softmax|matmul|scale|add", kernel)})
+        apart = ["not merged: it is kept in a state, so a slice would be copied (2 times)"]
+        if "rotary_4x12" in KERNELS[name]:
+            apart.append("not fused: between it and the linear stands a split_heads (20 times)")
+        self.assertEqual(apart, re.findall(r"not (?:fused|merged): .*", explained))
 
 
 if __name__ == "__main__":

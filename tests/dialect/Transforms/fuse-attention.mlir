@@ -94,6 +94,20 @@ func.func @keeps_softmax_of_given_scores(%s: !scores, %v: !heads) -> !heads {
   return %c : !heads
 }
 
+// CHECK-LABEL: @keeps_a_matmul_of_which_the_weights_are_the_right_side(
+func.func @keeps_a_matmul_of_which_the_weights_are_the_right_side(%q: !heads, %k: !heads, %s: !scores) -> !scores {
+  // CHECK-NEXT: %[[W:.*]] = attn.fused
+  // CHECK: attn.softmax
+  // CHECK-NEXT: attn.yield
+  // CHECK: attn.matmul %{{.*}}, %[[W]]
+  // expected-remark @below {{fused: attention of matmul, softmax}}
+  %p = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
+  %w = attn.softmax %p : !scores
+  // expected-remark @below {{not fused: the weights are not its left side, or its right side is transposed}}
+  %c = attn.matmul %s, %w : (!scores, !scores) -> !scores
+  return %c : !scores
+}
+
 // CHECK-LABEL: @fuses_weights_alone(
 func.func @fuses_weights_alone(%q: !heads, %k: !heads) -> tensor<?x?x?xf32, #attn.axes<batch, source, source>> {
   // CHECK-NEXT: attn.fused

@@ -27,6 +27,7 @@ func.func @makes_a_region_of_each_other_operation(%x: !x, %g: tensor<8xf32>) -> 
   // CHECK: attn.fused
   // CHECK: attn.activation
   %0 = attn.layer_norm %x, %g epsilon 1.0e-5 : (!x, tensor<8xf32>) -> !x
+  // expected-remark @below {{not fused: a kernel ends with its layer_norm}}
   %1 = attn.activation relu %0 : !x
   return %1 : !x
 }

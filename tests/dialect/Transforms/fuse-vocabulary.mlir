@@ -40,6 +40,7 @@ func.func @yields_probabilities_that_others_read(%x: !x, %w: tensor<43x8xf32>) -
   // expected-remark @below {{fused: vocabulary of linear, log_softmax}}
   %l = attn.linear %x, %w : (!x, tensor<43x8xf32>) -> !logits
   %p = attn.log_softmax %l : !logits
+  // expected-remark @below {{not fused: the log_softmax has a second reader}}
   %v, %i = attn.top_k %p : (!logits) -> (!best, !best_ids)
   return %v, %p : !best, !logits
 }

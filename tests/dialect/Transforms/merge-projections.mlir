@@ -1,4 +1,4 @@
-// RUN: attnc-opt --attn-merge-projections -split-input-file %s | FileCheck %s
+// RUN: attnc-opt --attn-merge-projections -split-input-file -verify-diagnostics %s | FileCheck %s
 
 !rows = tensor<?x?x8xf32, #attn.axes<batch, source, width>>
 !heads = tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
@@ -8,6 +8,7 @@
 attn.weight @q from ["q"] : tensor<8x8xf32>
 attn.weight @bq from ["bq"] : tensor<8xf32>
 attn.weight @k from ["k"] : tensor<8x8xf32>
+attn.state @kept : !rows
 
 // CHECK-LABEL: @makes_one_linear_of_two(
 func.func @makes_one_linear_of_two(%x: !rows) -> (!heads, !heads) {
@@ -20,6 +21,7 @@ func.func @makes_one_linear_of_two(%x: !rows) -> (!heads, !heads) {
   %wq = attn.get_weight @q : tensor<8x8xf32>
   %bq = attn.get_weight @bq : tensor<8xf32>
   %wk = attn.get_weight @k : tensor<8x8xf32>
+  // expected-remark @below {{merged: 2 projections of one input are one linear}}
   %q = attn.linear %x, %wq bias %bq : (!rows, tensor<8x8xf32>, tensor<8xf32>) -> !rows
   %k = attn.linear %x, %wk : (!rows, tensor<8x8xf32>) -> !rows
   %qh = attn.split_heads %q into 2 : (!rows) -> !heads
@@ -34,6 +36,7 @@ func.func @shares_joined_weights_between_entries(%x: !rows) -> (!heads, !heads) 
   %wq = attn.get_weight @q : tensor<8x8xf32>
   %bq = attn.get_weight @bq : tensor<8xf32>
   %wk = attn.get_weight @k : tensor<8x8xf32>
+  // expected-remark @below {{merged: 2 projections of one input are one linear}}
   %q = attn.linear %x, %wq bias %bq : (!rows, tensor<8x8xf32>, tensor<8xf32>) -> !rows
   %k = attn.linear %x, %wk : (!rows, tensor<8x8xf32>) -> !rows
   %qh = attn.split_heads %q into 2 : (!rows) -> !heads
@@ -41,8 +44,9 @@ func.func @shares_joined_weights_between_entries(%x: !rows) -> (!heads, !heads) 
   return %qh, %kh : !heads, !heads
 }
 
-// CHECK-LABEL: @keeps_linears_with_an_epilogue(
-func.func @keeps_linears_with_an_epilogue(%x: !rows) -> !rows {
+// One kernel computes both, so there is nothing to say.
+// CHECK-LABEL: @keeps_linears_that_gate_each_other(
+func.func @keeps_linears_that_gate_each_other(%x: !rows) -> !rows {
   // CHECK: attn.linear
   // CHECK: attn.linear
   %wq = attn.get_weight @q : tensor<8x8xf32>
@@ -52,6 +56,73 @@ func.func @keeps_linears_with_an_epilogue(%x: !rows) -> !rows {
   %open = attn.activation silu %gate : !rows
   %y = attn.mul %open, %up : !rows
   return %y : !rows
+}
+
+// CHECK-LABEL: @keeps_linears_that_can_be_no_slices(
+func.func @keeps_linears_that_can_be_no_slices(%x: !rows, %g: tensor<8xf32>) -> (!rows, !rows, !rows, !heads, !rows) {
+  // CHECK-COUNT-6: attn.linear
+  %wq = attn.get_weight @q : tensor<8x8xf32>
+  // expected-remark @below {{not merged: it is an output, so a slice would be copied}}
+  %a = attn.linear %x, %wq : (!rows, tensor<8x8xf32>) -> !rows
+  // expected-remark @below {{not merged: a slice would take no activation into its kernel}}
+  %b = attn.linear %x, %wq : (!rows, tensor<8x8xf32>) -> !rows
+  %c = attn.activation relu %b : !rows
+  // expected-remark @below {{not merged: a slice would take no layer_norm into its kernel}}
+  %d = attn.linear %x, %wq : (!rows, tensor<8x8xf32>) -> !rows
+  %e = attn.layer_norm %d, %g epsilon 1.0e-5 : (!rows, tensor<8xf32>) -> !rows
+  // expected-remark @below {{not merged: the other linears of its input can be no slices}}
+  %f = attn.linear %x, %wq : (!rows, tensor<8x8xf32>) -> !rows
+  %h = attn.split_heads %f into 2 : (!rows) -> !heads
+  // expected-remark @below {{not merged: its reader 'concat' takes no slice}}
+  %i = attn.linear %x, %wq : (!rows, tensor<8x8xf32>) -> !rows
+  %j = attn.concat %i : (!rows) -> !rows
+  // expected-remark @below {{not merged: it is kept in a state, so a slice would be copied}}
+  %k = attn.linear %x, %wq : (!rows, tensor<8x8xf32>) -> !rows
+  attn.write_state %k, @kept : !rows
+  return %a, %c, %e, %h, %j : !rows, !rows, !rows, !heads, !rows
+}
+
+// CHECK-LABEL: @lets_linears_and_pointwise_work_read_slices(
+func.func @lets_linears_and_pointwise_work_read_slices(%x: !rows) -> (!rows, !rows, !rows) {
+  // CHECK: %[[BOTH:.*]] = attn.linear %{{.*}} -> tensor<?x?x16xf32
+  // CHECK-DAG: %[[A:.*]] = attn.slice %[[BOTH]] at 0 width 8
+  // CHECK-DAG: %[[B:.*]] = attn.slice %[[BOTH]] at 8 width 8
+  // CHECK-DAG: attn.linear %[[A]]
+  // CHECK-DAG: attn.scale %[[B]]
+  // CHECK-DAG: attn.add %[[B]]
+  %wq = attn.get_weight @q : tensor<8x8xf32>
+  %wk = attn.get_weight @k : tensor<8x8xf32>
+  // expected-remark @below {{merged: 2 projections of one input are one linear}}
+  %a = attn.linear %x, %wq : (!rows, tensor<8x8xf32>) -> !rows
+  %b = attn.linear %x, %wk : (!rows, tensor<8x8xf32>) -> !rows
+  %c = attn.linear %a, %wk : (!rows, tensor<8x8xf32>) -> !rows
+  %d = attn.scale %b by 2.0 : !rows
+  %e = attn.add %b, %x : !rows
+  return %c, %d, %e : !rows, !rows, !rows
+}
+
+// -----
+
+!rows = tensor<?x?x2xf32, #attn.axes<batch, source, width>>
+!heads = tensor<?x1x?x2xf32, #attn.axes<batch, head, source, width>>
+// A missing bias among literal ones is zeros.
+// CHECK-DAG: attn.weight @q_joined value dense<{{\[\[}}1.000000e+00, 2.000000e+00], [3.000000e+00, 4.000000e+00], [5.000000e+00, 5.000000e+00], [5.000000e+00, 5.000000e+00]]> : tensor<4x2xf32>
+// CHECK-DAG: attn.weight @bk_joined value dense<[0.000000e+00, 0.000000e+00, 6.000000e+00, 7.000000e+00]> : tensor<4xf32>
+attn.weight @q value dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32> : tensor<2x2xf32>
+attn.weight @k value dense<5.0> : tensor<2x2xf32> : tensor<2x2xf32>
+attn.weight @bk value dense<[6.0, 7.0]> : tensor<2xf32> : tensor<2xf32>
+
+// CHECK-LABEL: @joins_literal_weights(
+func.func @joins_literal_weights(%x: !rows) -> (!heads, !heads) {
+  %wq = attn.get_weight @q : tensor<2x2xf32>
+  %wk = attn.get_weight @k : tensor<2x2xf32>
+  %bk = attn.get_weight @bk : tensor<2xf32>
+  // expected-remark @below {{merged: 2 projections of one input are one linear}}
+  %q = attn.linear %x, %wq : (!rows, tensor<2x2xf32>) -> !rows
+  %k = attn.linear %x, %wk bias %bk : (!rows, tensor<2x2xf32>, tensor<2xf32>) -> !rows
+  %qh = attn.split_heads %q into 1 : (!rows) -> !heads
+  %kh = attn.split_heads %k into 1 : (!rows) -> !heads
+  return %qh, %kh : !heads, !heads
 }
 
 // -----
@@ -67,7 +138,9 @@ func.func @keeps_weights_that_are_stored_otherwise(%x: !rows) -> (!heads, !heads
   // CHECK: attn.linear
   %wq = attn.get_weight @q : tensor<8x8xf32>
   %wk = attn.get_weight @k : tensor<8x8xf32>
+  // expected-remark @below {{not merged: its weight is not stored as those of the other linears of its input are}}
   %q = attn.linear %x, %wq : (!rows, tensor<8x8xf32>) -> !rows
+  // expected-remark @below {{not merged: its weight is not stored as those of the other linears of its input are}}
   %k = attn.linear %x, %wk : (!rows, tensor<8x8xf32>) -> !rows
   %qh = attn.split_heads %q into 2 : (!rows) -> !heads
   %kh = attn.split_heads %k into 2 : (!rows) -> !heads
