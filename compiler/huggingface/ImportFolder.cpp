@@ -25,9 +25,11 @@ struct Family {
 };
 
 constexpr Family families[] = {
-    {"bart", importBart},    {"mbart", importBart},   {"marian", importBart},
-    {"pegasus", importBart}, {"m2m_100", importBart}, {"bert", importBert},
-    {"t5", importT5},        {"mt5", importT5},       {"gpt2", importGpt2},
+    {"bart", importBart},    {"mbart", importBart},
+    {"marian", importBart},  {"pegasus", importBart},
+    {"m2m_100", importBart}, {"bert", importBert},
+    {"t5", importT5},        {"mt5", importT5},
+    {"gpt2", importGpt2},    {"encoder-decoder", importBertPair},
 };
 
 const Family *findFamily(Config &config) {
@@ -37,53 +39,8 @@ const Family *findFamily(Config &config) {
       return &family;
     known += (known.empty() ? "" : ", ") + std::string(family.type);
   }
-  if (type == "encoder-decoder") {
-    config.reject("model_type",
-                  "the decoder of such a pair has token types and a head that a spec's decoder lacks");
-    return nullptr;
-  }
   config.reject("model_type", "the families that can be imported are " + known);
   return nullptr;
-}
-
-/// Keys of every config that say nothing about the computation.
-void passOverBookkeeping(Config &config) {
-  config.passOver({"_name_or_path",
-                   "architectures",
-                   "model_type",
-                   "transformers_version",
-                   "torch_dtype",
-                   "dtype",
-                   "id2label",
-                   "label2id",
-                   "problem_type",
-                   "task_specific_params",
-                   "prefix",
-                   "tokenizer_class",
-                   "output_attentions",
-                   "output_hidden_states",
-                   "return_dict",
-                   "return_dict_in_generate",
-                   "output_scores",
-                   "torchscript",
-                   "use_bfloat16",
-                   "pruned_heads",
-                   "finetuning_task",
-                   "chunk_size_feed_forward",
-                   "is_decoder",
-                   "is_encoder_decoder",
-                   "_from_model_config",
-                   "_attn_implementation",
-                   "_attn_implementation_autoset",
-                   "cross_attention_hidden_size",
-                   "sep_token_id",
-                   "bos_token_id",
-                   "pad_token_id",
-                   "eos_token_id",
-                   "decoder_start_token_id",
-                   "unk_token_id",
-                   "tf_legacy_loss",
-                   "use_cache"});
 }
 
 /// A folder being filled. What was written goes again unless it is kept.

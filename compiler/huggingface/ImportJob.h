@@ -43,11 +43,18 @@ struct ImportJob {
 /// config.
 void importBart(ImportJob &job); // and mBART, Marian, Pegasus, M2M-100, NLLB
 void importBert(ImportJob &job);
+void importBertPair(ImportJob &job); // encoder-decoder
 void importGpt2(ImportJob &job);
 void importT5(ImportJob &job); // and mT5
 
 /// The word of the reference for the config's activation function `name`, which stands under `key`.
 std::string activationWord(Config &config, std::string_view key, const std::string &fallback);
+
+/// Passes over keys of every config that say nothing about the computation.
+void passOverBookkeeping(Config &config);
+
+/// Passes over how `generate` is to be called.
+void passOverGeneration(Config &config);
 
 /// `[1, 2]`, as YAML has it.
 std::string listText(const std::vector<int64_t> &ids);

@@ -6,8 +6,10 @@
 // text becomes `source_start` and `source_end`.
 
 #include "compiler/huggingface/ImportJob.h"
+#include "compiler/huggingface/Languages.h"
 #include "compiler/huggingface/TokenizerFile.h"
 #include "compiler/spec/Keys.h"
+#include "compiler/spec/MapReader.h"
 #include "compiler/spec/Words.h"
 
 #include <algorithm>
@@ -18,30 +20,6 @@ using nlohmann::json;
 
 namespace attnc {
 namespace {
-
-/// How a family names languages and where it puts them.
-struct LanguageStyle {
-  std::string_view tokenizer; // its class, without "Fast"
-  std::string_view around;    // of a language's code in its token
-  bool comesFirst;            // before a source text, else after the end token
-  bool startsTarget;          // the decoder's first token, else forced after it
-};
-
-constexpr LanguageStyle languageStyles[] = {
-    {"M2M100Tokenizer", "__", true, false},
-    {"NllbTokenizer", "", true, false},
-    {"MBart50Tokenizer", "", true, false},
-    {"MBartTokenizer", "", false, true},
-};
-
-/// The languages of M2M-100 in the order of their ids, which follow those of vocab.json.
-constexpr std::string_view m2mLanguages =
-    "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr "
-    "ht "
-    "hu hy id ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa "
-    "pl ps "
-    "pt ro ru sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu";
-constexpr std::string_view wmt21Languages = "en ha is ja cs ru zh de";
 
 /// A token as a comment, where it is fit for one.
 std::string commentOf(const std::string &token) {
@@ -62,6 +40,8 @@ private:
   void importMarian();
   void importM2M();
   void importSentencePiece(const char *name);
+  void importFairseqPieces(const char *name, const LanguageStyle &style);
+  void addFileTokens(TokenIds &added);
   void importBytePairs();
   void importWordPieces();
 
@@ -127,13 +107,7 @@ void TokenizerImporter::run() {
 }
 
 const LanguageStyle *TokenizerImporter::languageStyle() {
-  std::string tokenizer = config.text("tokenizer_class", job.config.text("tokenizer_class"));
-  if (tokenizer.ends_with("Fast"))
-    tokenizer.resize(tokenizer.size() - 4);
-  for (const LanguageStyle &style : languageStyles)
-    if (style.tokenizer == tokenizer)
-      return &style;
-  return nullptr;
+  return findLanguageStyle(config.text("tokenizer_class", job.config.text("tokenizer_class")));
 }
 
 /// The source's language goes around the source, the target's begins the target.
@@ -210,7 +184,8 @@ void TokenizerImporter::importM2M() {
   TokenIds pieces = readTokenIds(readJsonFile(path), path), added;
   int64_t next = int64_t(pieces.size());
   bool isWmt21 = config.text("language_codes", "m2m100") == "wmt21";
-  for (const std::string &language : wordsOf(isWmt21 ? wmt21Languages : m2mLanguages))
+  const LanguageStyle &style = *findLanguageStyle("M2M100Tokenizer");
+  for (const std::string &language : wordsOf(isWmt21 ? wmt21Languages : style.codes))
     added["__" + language + "__"] = next++;
   for (const char *special : {"<s>", "<pad>", "</s>", "<unk>"})
     added[special] = require(pieces, special, path);
@@ -223,17 +198,62 @@ void TokenizerImporter::importM2M() {
   importLanguages(added, path);
 }
 
+void loadPieces(sentencepiece::SentencePieceProcessor &processor, const fs::path &path) {
+  if (auto status = processor.Load(path.string()); !status.ok())
+    throw TokenizerError{path.string() + ": is no SentencePiece model: " + status.ToString()};
+}
+
+/// Tokens of tokenizer_config.json: where it numbers them, it is right.
+void TokenizerImporter::addFileTokens(TokenIds &added) {
+  fs::path path = job.folder / "tokenizer_config.json";
+  json file = fs::exists(path) ? readJsonFile(path) : json::object();
+  if (auto tokens = file.find("added_tokens_decoder"); tokens != file.end() && tokens->is_object())
+    for (const auto &[id, token] : tokens->items()) {
+      std::optional<int64_t> number = parseInteger(id);
+      if (!number || !token.is_object() || !token.contains("content") || !token["content"].is_string())
+        throw TokenizerError{path.string() + ": 'added_tokens_decoder' must give each id its 'content'"};
+      added[token["content"].get<std::string>()] = *number;
+    }
+}
+
+/// mBART and NLLB number pieces as fairseq does: four tokens of its own first, then those of the model but
+/// its first three, then languages and the mask.
+void TokenizerImporter::importFairseqPieces(const char *name, const LanguageStyle &style) {
+  fs::path path = job.folder / name;
+  sentencepiece::SentencePieceProcessor processor;
+  loadPieces(processor, path);
+  TokenIds pieces, added = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}};
+  for (int id = 3; id < processor.GetPieceSize(); ++id)
+    pieces[processor.IdToPiece(id)] = id + 1;
+  pieces["<unk>"] = 3;
+  int64_t next = processor.GetPieceSize() + 1;
+  for (const std::string &language : wordsOf(style.codes))
+    added[language] = next++;
+  added["<mask>"] = next;
+  addFileTokens(added);
+  setKind("model.tokenizer.", "sentencepiece", name);
+  job.copies.push_back(path);
+  writePieces("model.tokenizer.", "pieces.json", pieces, added);
+  setUnknown(pieces);
+  setAround({{}, {require(added, "</s>", path)}});
+  importLanguages(added, path);
+}
+
 /// T5, mT5 and Pegasus number their extra tokens by rule.
 void TokenizerImporter::importSentencePiece(const char *name) {
   fs::path path = job.folder / name;
   std::string type = job.config.text("model_type");
   bool isT5 = type == "t5" || type == "mt5", isPegasus = type == "pegasus";
+  if (const LanguageStyle *style = languageStyle(); style && !isT5 && !isPegasus)
+    return importFairseqPieces(name, *style);
   if (!isT5 && !isPegasus)
-    throw TokenizerError{path.string() + ": the ids of " + quote(type) +
-                         " are not in this file; save the tokenizer as tokenizer.json first"};
+    throw TokenizerError{path.string() +
+                         ": this file does not say which ids its pieces have; 'tokenizer_class' in "
+                         "tokenizer_config.json (MBartTokenizer, MBart50Tokenizer, NllbTokenizer) or a "
+                         "tokenizer.json does: AutoTokenizer.from_pretrained(folder).save_pretrained(folder) "
+                         "of transformers writes both"};
   sentencepiece::SentencePieceProcessor processor;
-  if (auto status = processor.Load(path.string()); !status.ok())
-    throw TokenizerError{path.string() + ": is no SentencePiece model: " + status.ToString()};
+  loadPieces(processor, path);
   TokenIds pieces, added;
   int64_t offset = isPegasus ? config.integer("offset", {0, 1 << 20}, 103) : 0,
           size = processor.GetPieceSize();

@@ -64,6 +64,8 @@ private:
   RankedTensorType tensor(ArrayRef<StringRef> names, Type element);
   SmallVector<EntryValue> sourceArguments();
   Value encoderRows(func::FuncOp entry);
+  Value transform(Value rows, const Located<HeadActivation> &activation, WeightRole role,
+                  WeightRole normRole);
   Value logits(mlir::Location where, Value rows);
   void importEncode();
   void importPredict();
@@ -355,6 +357,15 @@ static Activation activationOf(HeadActivation activation) {
   return Activation(size_t(activation) - size_t(HeadActivation::Relu));
 }
 
+/// norm(activation(linear(x))), as before BERT's logits.
+Value ModelImporter::transform(Value rows, const Located<HeadActivation> &activation, WeightRole role,
+                               WeightRole normRole) {
+  mlir::Location where = build.at(activation.where);
+  rows = linear(where, rows, {role}, *model.biases.output);
+  rows = attn::ActivationOp::create(build, where, rows, kindOf(activationOf(*activation)));
+  return norm(rows, normRole, 0);
+}
+
 /// What an encoder makes of chosen tokens: `rows` counts through all tokens of all sentences, padding
 /// included.
 void ModelImporter::importPredict() {
@@ -364,9 +375,8 @@ void ModelImporter::importPredict() {
   func::FuncOp entry = build.startEntry(where, "predict", arguments);
   Value all = attn::CollapseOp::create(build, where, encoderRows(entry));
   Value rows = attn::TakeOp::create(build, where, all, entry.getArguments().back());
-  rows = linear(where, rows, {WeightRole::MaskedTokenHead}, *model.biases.output);
-  rows = attn::ActivationOp::create(build, where, rows, kindOf(activationOf(*model.encoder.maskedTokenHead)));
-  rows = norm(rows, WeightRole::MaskedTokenHeadNorm, 0);
+  rows = transform(rows, model.encoder.maskedTokenHead, WeightRole::MaskedTokenHead,
+                   WeightRole::MaskedTokenHeadNorm);
   build.finishEntry(entry, logits(where, rows), {"logits"});
 }
 
@@ -405,6 +415,9 @@ void ModelImporter::importDecode() {
   }
   if (*model.norm.final)
     rows = norm(rows, roles.finalNorm, 0);
+  if (hasTransform(model))
+    rows =
+        transform(rows, model.output.transform, WeightRole::OutputTransform, WeightRole::OutputTransformNorm);
   rows = scale(rows, model.output.scale);
   build.finishEntry(entry, logits(build.at(model.vocabulary.target.where), rows), {"logits"});
 }

@@ -101,9 +101,11 @@ struct EmbeddingSpec {
   Located<Tied> tied;
 };
 
+/// From the last layer's rows to those that the logits are computed from.
 struct OutputSpec {
   Location where;
-  Located<double> scale; // of the rows that the logits are computed from
+  Located<HeadActivation> transform; // norm(activation(linear(x)))
+  Located<double> scale;             // after it
 };
 
 /// A model without a source has one vocabulary, which stands on both sides; without a target, none there.
@@ -199,6 +201,7 @@ inline int64_t rotatedWidthOf(const ModelSpec &model, const SideSpec &side) {
   return model.positions.rotatedWidth.value.value_or(*side.headWidth);
 }
 inline bool isRecurrent(const ModelSpec &model) { return *model.recurrent.cell != Cell::None; }
+inline bool hasTransform(const ModelSpec &model) { return *model.output.transform != HeadActivation::None; }
 inline bool hasMaskedTokenHead(const ModelSpec &model) {
   return *model.encoder.maskedTokenHead != HeadActivation::None;
 }

@@ -349,6 +349,7 @@ void SpecPrinter::printModel(const ModelSpec &model) {
         field("context", model.recurrent.readsContext);
       field("embedding", model.recurrent.readsEmbedding);
     } else {
+      word("transform", model.output.transform);
       field("scale", model.output.scale);
     }
     close();

@@ -137,7 +137,8 @@ static void readEmbedding(MapReader reader, ModelSpec &model) {
 
 static void readOutput(MapReader reader, ModelSpec &model) {
   readRecurrentOutput(reader, model);
-  model.output = {reader.location(), readScale(reader, "inverse_sqrt_width", model.width, -0.5)};
+  model.output = {reader.location(), reader.choice<HeadActivation>("transform"),
+                  readScale(reader, "inverse_sqrt_width", model.width, -0.5)};
 }
 
 /// A number that must be there.

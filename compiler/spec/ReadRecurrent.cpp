@@ -100,7 +100,7 @@ void readRecurrentEmbedding(MapReader &reader, ModelSpec &model) {
 void readRecurrentOutput(MapReader &reader, ModelSpec &model) {
   if (!isRecurrent(model))
     return refuseAll(reader, {"context", "embedding"}, withoutCell);
-  reader.refuse("scale", forRecurrent);
+  refuseAll(reader, {"transform", "scale"}, forRecurrent);
   if (!model.recurrent.attention)
     reader.refuse("context", "without 'attention'");
   model.recurrent.readsContext = reader.boolean("context");

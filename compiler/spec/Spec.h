@@ -42,6 +42,8 @@ enum class WeightRole {
   DecoderFeedForward,
   DecoderFeedForwardNorm,
   DecoderFinalNorm,
+  OutputTransform,
+  OutputTransformNorm,
   EncoderCell,
   DecoderCell,
   Bridge,

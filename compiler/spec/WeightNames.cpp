@@ -48,6 +48,8 @@ static const RoleRule roleRules[weightRoleCount] = {
     {"decoder_feed_forward", "layer linear parameter", true},
     {"decoder_feed_forward_norm", "layer parameter"},
     {"decoder_final_norm", "parameter"},
+    {"output_transform", "parameter", true},
+    {"output_transform_norm", "parameter"},
     {"encoder_cell", "layer operand direction parameter", true},
     {"decoder_cell", "layer operand parameter", true},
     {"bridge", "layer state parameter", true},
@@ -77,6 +79,7 @@ private:
   void addInput(WeightRole table, int64_t words, WeightRole positions, WeightRole norm, const SideSpec &side);
   void addEncoder();
   void addEncoderHeads();
+  void addTransform(WeightRole role, WeightRole norm);
   void addDecoder();
   void addOutput(int64_t words);
 
@@ -154,9 +157,14 @@ void WeightLister::addEncoderHeads() {
     addLinear({WeightRole::Pooler}, *model.width, *model.width, *model.biases.output);
   if (!hasMaskedTokenHead(model))
     return;
-  addLinear({WeightRole::MaskedTokenHead}, *model.width, *model.width, *model.biases.output);
-  addNorm(WeightRole::MaskedTokenHeadNorm);
+  addTransform(WeightRole::MaskedTokenHead, WeightRole::MaskedTokenHeadNorm);
   addOutput(*model.vocabulary.source);
+}
+
+/// What stands before the logits.
+void WeightLister::addTransform(WeightRole role, WeightRole norm) {
+  addLinear({role}, *model.width, *model.width, *model.biases.output);
+  addNorm(norm);
 }
 
 void WeightLister::addOutput(int64_t words) {
@@ -179,6 +187,8 @@ void WeightLister::addDecoder() {
   }
   if (*model.norm.final)
     addNorm(WeightRole::DecoderFinalNorm);
+  if (hasTransform(model))
+    addTransform(WeightRole::OutputTransform, WeightRole::OutputTransformNorm);
 }
 
 std::vector<WeightUse> WeightLister::list() {

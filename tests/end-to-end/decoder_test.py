@@ -6,7 +6,7 @@ import math
 import unittest
 
 from bundles import SPECS, attnc, compile_bundle, ids, scratch
-from network import Network, make_weights
+from network import ACTIVATIONS, Network, make_weights
 
 PROMPTS = [[5, 6, 7], [9], list(range(10, 37)), [40, 40, 41, 3, 8, 1, 0], [44, 43]]
 LENGTH = 12  # of outputs; the spec's default
@@ -27,6 +27,8 @@ class DecoderTest(unittest.TestCase):
     def wanted(self, prompt, output):
         """The log-probabilities of all tokens after the prompt and after each of the output's tokens."""
         rows = self.network.run(prompt + output)[len(prompt) - 1:]
+        rows = [[ACTIVATIONS["gelu_tanh"](x) for x in row] for row in self.network.linear(rows, "decoder.transform.fc")]
+        rows = self.network.norm(rows, "decoder.transform.norm")
         return self.network.log_probabilities(rows, "decoder.out_proj.bias")
 
     def decode(self, prompts, *options):

@@ -164,6 +164,32 @@ TEST(Import, AnotherScaleOfGpt2sScoresIsAnError) {
       "'scale_attn_by_inverse_layer_idx' is 'true': only false can be represented");
 }
 
+/// A pair whose members lack what is replaced.
+std::string pairWith(const std::string &old, const std::string &by) {
+  std::string shape =
+      R"("model_type": "bert", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1,
+    "intermediate_size": 16, "vocab_size": 20, "max_position_embeddings": 32)";
+  return replaced(R"({"model_type": "encoder-decoder", "decoder_start_token_id": 2, "eos_token_id": 3,
+  "encoder": {)" + shape +
+                      R"(},
+  "decoder": {"is_decoder": true, "add_cross_attention": true, )" +
+                      shape + "}}",
+                  old, by);
+}
+
+TEST(Import, APairOfUnlikeNetworksIsAnError) {
+  EXPECT_SAYS(pairWith(R"("model_type": "bert")", R"("model_type": "gpt2")"),
+              "'model_type' is the text 'gpt2': pairs of two networks of type bert can be imported");
+  EXPECT_SAYS(pairWith(R"("hidden_size": 8)", R"("hidden_size": 16)"),
+              "'hidden_size' is '8': the encoder's differs, and a spec has one for both sides");
+  EXPECT_SAYS(pairWith(R"("add_cross_attention": true, )", ""),
+              "'add_cross_attention' is missing: a decoder has it");
+  EXPECT_SAYS(pairWith(R"("decoder": {)", R"("decoder": 7, "x": {)"),
+              "'decoder' must be an object, found '7'");
+  EXPECT_SAYS(pairWith(R"("eos_token_id")", R"("tie_encoder_decoder": true, "eos_token_id")"),
+              "'tie_encoder_decoder' is 'true': only false can be represented");
+}
+
 TEST(Import, WeightsThatAreMissingAreErrorsOfTheSpec) {
   EXPECT_SAYS(config, "the weight file lacks 'shared.weight'");
 }

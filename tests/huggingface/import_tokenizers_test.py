@@ -148,6 +148,43 @@ class Imported(unittest.TestCase):
         model = self.compare(tokenizer, "--source-language", "fr", lines=lines, sources=["__de__ a __fr__b"])
         self.assertEqual(tokenizer.get_lang_id("ko"), model["decoding"]["forced_bos_token_id"])
 
+    def compare_fairseq(self, kind, name, languages, **config):
+        """A folder without tokenizer.json: a SentencePiece model, and ids by the rule of fairseq's vocabularies."""
+        self.source.mkdir()
+        processor = sentencepiece_model(self.source / "sentencepiece.bpe.model")
+        ids = {language: len(processor) + 1 + i for i, language in enumerate(languages)}
+        self.model_of(kind, len(processor) + len(ids) + 2).save_pretrained(self.source)
+        (self.source / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name, **config}))
+        model = self.imported()
+        special = ["<s>", "</s>", "<pad>", "<unk>", "<mask>", *languages]
+        lines = [line for line in difficult_lines() if "\0" not in line and not any(token in line for token in special)]
+        for line, (got, text) in zip(lines, self.run_side(model, "source", lines), strict=True):
+            pieces = processor.encode(line)
+            self.assertEqual([piece + 1 if piece else 3 for piece in pieces], got, repr(line[:80]))
+            self.assertEqual(processor.decode([p for p in pieces if p]).strip(), text.strip(), repr(line[:80]))
+        (got, _), = self.run_side(model, "source", ["a<mask>" + languages[-1]])
+        self.assertEqual([ids[languages[-1]] + 1, ids[languages[-1]]], got[-2:])
+        return model["tokens"], model.get("decoding", {}), ids
+
+    def test_mbart_without_tokenizer_json(self):
+        languages = transformers.models.mbart.tokenization_mbart.FAIRSEQ_LANGUAGE_CODES
+        tokens, _, ids = self.compare_fairseq("MBart", "MBartTokenizer", languages, src_lang="en_XX", tgt_lang="ro_RO")
+        self.assertEqual(([2, ids["en_XX"]], ids["ro_RO"]), (tokens["source_end"], tokens["start"]))
+
+    def test_mbart_50_without_tokenizer_json(self):
+        languages = transformers.models.mbart50.tokenization_mbart50.FAIRSEQ_LANGUAGE_CODES
+        tokens, decoding, ids = self.compare_fairseq("MBart", "MBart50TokenizerFast", languages, src_lang="sl_SI",
+                                                     tgt_lang="ko_KR")
+        self.assertEqual(([ids["sl_SI"]], [2]), (tokens["source_start"], tokens["source_end"]))
+        self.assertEqual(ids["ko_KR"], decoding["forced_bos_token_id"])
+
+    def test_nllb_without_tokenizer_json(self):
+        languages = transformers.models.nllb.tokenization_nllb.FAIRSEQ_LANGUAGE_CODES
+        tokens, decoding, ids = self.compare_fairseq("M2M100", "NllbTokenizer", languages, src_lang="zul_Latn",
+                                                     tgt_lang="ace_Arab")
+        self.assertEqual(([ids["zul_Latn"]], [2]), (tokens["source_start"], tokens["source_end"]))
+        self.assertEqual(ids["ace_Arab"], decoding["forced_bos_token_id"])
+
     def test_marian(self):
         self.source.mkdir()
         source = sentencepiece_model(self.source / "source.spm")

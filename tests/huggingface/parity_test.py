@@ -162,6 +162,28 @@ class BartInShards(Bart):
         cls.model.to(torch.float32)
 
 
+class BertPair(Family, unittest.TestCase):
+    """BERT2BERT; the sides differ in shape and vocabulary."""
+
+    @staticmethod
+    def make():
+        sizes = dict(hidden_size=32, max_position_embeddings=64, initializer_range=0.3, num_attention_heads=4)
+        encoder = transformers.BertConfig(vocab_size=WORDS, num_hidden_layers=2, intermediate_size=64, **sizes)
+        sizes.update(num_attention_heads=2, is_decoder=True, add_cross_attention=True)
+        decoder = transformers.BertConfig(vocab_size=50, num_hidden_layers=3, intermediate_size=48, **sizes)
+        config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(encoder, decoder)
+        config.decoder_start_token_id, config.pad_token_id, config.eos_token_id = 2, 0, 3
+        return transformers.EncoderDecoderModel(config=config)
+
+
+class UntiedBertPair(BertPair):
+    @classmethod
+    def make(cls):
+        model = BertPair.make()
+        model.config.decoder.tie_word_embeddings = False
+        return transformers.EncoderDecoderModel(config=model.config)
+
+
 class Bert(unittest.TestCase):
     """Vectors of tokens, and the tokens that masks are filled with."""
 

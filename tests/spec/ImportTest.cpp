@@ -82,6 +82,13 @@ TEST_F(Import, MultipliesWhatAGateLetsThrough) {
   EXPECT_TRUE(opsOf(*module, "decode").ends_with("layer_norm scale linear return"));
 }
 
+TEST_F(Import, WritesATransformBeforeTheLogits) {
+  auto module = import(smallModel("{random: 1}", "  output: {transform: gelu, scale: 0.5}\n"));
+  ASSERT_TRUE(module) << printed(diagnostics);
+  EXPECT_TRUE(
+      opsOf(*module, "decode").ends_with("layer_norm linear activation layer_norm scale linear return"));
+}
+
 TEST_F(Import, WritesAnEncoderWithItsHeads) {
   auto module = import("model:\n"
                        "  kind: encoder\n"
