@@ -72,7 +72,7 @@ std::string drawHeatMap(const HeatMap &map) {
   const int width = left + cell * static_cast<int>(map.columns.size()) + 8;
   const int height = top + cell * static_cast<int>(map.rows.size()) + 8;
   std::ostringstream svg;
-  svg << std::fixed << std::setprecision(3); // variants differ in further digits
+  svg << std::fixed << std::setprecision(5); // variants differ in further digits
   svg << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width << "\" height=\"" << height
       << "\" font-family=\"sans-serif\" font-size=\"" << fontSize << "\">\n"
       << "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";

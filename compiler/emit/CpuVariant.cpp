@@ -57,10 +57,9 @@ const NamedTarget defaults[] = {
 llvm::Expected<CpuVariant> parseTarget(StringRef text) {
   StringRef rest = text;
   if (!rest.consume_front("x86-64"))
-    return llvm::createStringError(
-        "target '" + text +
-        "' is none of host, x86-64, avx2, avx512 and x86-64-linux-FEATURE...: this "
-        "version compiles for x86-64 on Linux only");
+    return llvm::createStringError("target '" + text +
+                                   "' is unknown or not built yet; this version takes host, x86-64, avx2, "
+                                   "avx512 and x86-64-linux-FEATURE...");
   rest.consume_front("-linux");
   std::set<std::string> cpu, names; // sorted, so the order on the command line does not matter
   llvm::SmallVector<StringRef> words;

@@ -230,7 +230,7 @@ class Commands(unittest.TestCase):
             (["rum"], "'rum' is no command; did you mean 'run'?"),
             (["translate"], "'translate' is no command; known are import, compile,"),
             (["--versoin"], "'--versoin' is no option of 'attnc'; did you mean '--version'?"),
-            (["run"], "bundle is required"),
+            (["run"], "BUNDLE is required"),
             (["run", "a", "b"], "'b' is one argument too many for 'attnc run'"),
             (["bench", self.bundle], "--batch is required"),
             (["run", self.bundle, "--bem", 3], "'--bem' is no option of 'attnc run'; did you mean '--beam'?"),
