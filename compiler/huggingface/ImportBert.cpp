@@ -43,35 +43,32 @@ Shape readShape(Config &config) {
 }
 
 /// Weights that were converted from TensorFlow call a norm's parameters gamma and beta.
-std::string normOf(const ImportJob &job, const std::string &place) {
-  bool isOld = job.weights.find(place + "LayerNorm.gamma");
-  return place + (isOld ? "LayerNorm.{parameter:gamma,beta}" : "LayerNorm.{parameter}");
+std::string normName(const ImportJob &job, const Network &network) {
+  bool isOld = job.weights.find(network.prefix + "embeddings.LayerNorm.gamma");
+  return isOld ? "LayerNorm.{parameter:gamma,beta}" : "LayerNorm.{parameter}";
 }
 
 void importNames(ImportJob &job, const Network &network) {
-  std::string embeddings = network.prefix + "embeddings.", layers = network.prefix + "encoder.layer.";
+  std::string embeddings = network.prefix + "embeddings.", layer = network.prefix + "encoder.layer.{layer}.";
+  std::string norm = normName(job, network);
   auto set = [&](const std::string &role, const std::string &pattern) {
     job.spec.setText("weights.names." + role, pattern);
   };
-  auto setLayer = [&](const std::string &role, const std::string &pattern) {
-    set(network.side + role, layers + "{layer}." + pattern);
+  auto setAttention = [&](const std::string &role, const std::string &place) {
+    constexpr const char *projections =
+        "{projection:self.query,self.key,self.value,output.dense}.{parameter}";
+    set(network.side + role, layer + place + projections);
+    set(network.side + role + "_norm", layer + place + "output." + norm);
   };
-  auto setNorm = [&](const std::string &role, const std::string &place) {
-    setLayer(role, normOf(job, layers + "0." + place).substr(layers.size() + 2));
-  };
-  constexpr const char *projections = "{projection:self.query,self.key,self.value,output.dense}.{parameter}";
   bool isDecoder = network.side == "decoder";
   set(isDecoder ? "target_embedding" : "source_embedding", embeddings + "word_embeddings.weight");
   set(network.side + "_positions", embeddings + "position_embeddings.weight");
-  set(network.side + "_embedding_norm", normOf(job, embeddings));
-  setLayer("_self_attention", std::string("attention.") + projections);
-  setNorm("_self_attention_norm", "attention.output.");
-  if (isDecoder) {
-    setLayer("_cross_attention", std::string("crossattention.") + projections);
-    setNorm("_cross_attention_norm", "crossattention.output.");
-  }
-  setLayer("_feed_forward", "{linear:intermediate.dense,output.dense}.{parameter}");
-  setNorm("_feed_forward_norm", "output.");
+  set(network.side + "_embedding_norm", embeddings + norm);
+  setAttention("_self_attention", "attention.");
+  if (isDecoder)
+    setAttention("_cross_attention", "crossattention.");
+  set(network.side + "_feed_forward", layer + "{linear:intermediate.dense,output.dense}.{parameter}");
+  set(network.side + "_feed_forward_norm", layer + "output." + norm);
 }
 
 /// Logits from the word embedding turned round, after one more linear.
@@ -87,7 +84,7 @@ void importHead(ImportJob &job, const Network &network) {
   job.spec.setText("weights.names.output",
                    network.head + (hasOwnBias ? "decoder.{parameter}" : "{parameter:decoder.weight,bias}"));
   job.spec.setText("weights.names." + role, transform + "dense.{parameter}");
-  job.spec.setText("weights.names." + role + "_norm", normOf(job, transform));
+  job.spec.setText("weights.names." + role + "_norm", transform + normName(job, network));
 }
 
 /// The sides of a pair share what a spec says once; the source's side says it.
