@@ -127,6 +127,12 @@ void addTokenFlags(CLI::App &command, DecodingFlags &flags) {
   command
       .add_option("--shortlist", flags.shortlistFile, "A file of ids: no others occur, but for the end token")
       ->group(group);
+  auto *forcedFirst = command.get_option("--forced-bos-token-id");
+  command
+      .add_option("--target-language", flags.targetLanguage,
+                  "Code of the language that outputs are to be in, of a model of several")
+      ->excludes(forcedFirst)
+      ->group(group);
   command
       .add_flag("--renormalize-logits", flags.renormalizes,
                 "What rules leave over sums to one again, for scores")
@@ -181,6 +187,8 @@ DecodingOptions::DecodingOptions(const Model &model, const DecodingFlags &flags)
     : options(model.decodeOptions()) {
   setSearch(flags);
   setTokenRules(flags);
+  if (!flags.targetLanguage.empty())
+    options.target_language = findLanguage(model, "--target-language", flags.targetLanguage);
   assign(options.sample, flags.samples);
   assign(options.top_k, flags.topK);
   assign(options.top_p, flags.topP);

@@ -23,6 +23,7 @@ struct DecodingFlags {
   std::optional<int> forcedFirst, forcedLast, alternatives, topK;
   std::vector<std::string> badWords; // ids, separated by white space
   std::string shortlistFile;
+  std::string targetLanguage; // its code
   std::optional<float> minAlternativeProbability, topP, minP, typicalP, temperature;
   bool renormalizes = false;
   std::optional<bool> samples;

@@ -24,8 +24,9 @@ struct RunOptions {
   DecodingFlags decoding;
   OutputFormat format;
   std::string prefix;
-  int batch = 0;       // 0: one line at a terminal, else 32; with batchTokens 256
-  int batchTokens = 0; // 0: lines are not sorted
+  std::string sourceLanguage; // its code
+  int batch = 0;              // 0: one line at a terminal, else 32; with batchTokens 256
+  int batchTokens = 0;        // 0: lines are not sorted
   bool skipsBadLines = false;
   std::string attention;
   std::string vectors = "mean"; // this and the next: of encoders that stand alone
@@ -42,8 +43,9 @@ struct Sentence {
 class Runner {
 public:
   Runner(const RunOptions &options, const Model &model)
-      : options(options), model(model), codec(model, options.bundle.ids), decoding(model, options.decoding),
-        session(model, makeCapacity()), printer(model, codec, options.format, decoding->n_best) {
+      : options(options), model(model), codec(model, options.bundle.ids, options.sourceLanguage),
+        decoding(model, options.decoding), session(model, makeCapacity()),
+        printer(model, codec, options.format, decoding->n_best) {
     readPrefix();
     checkOptions();
   }
@@ -243,7 +245,12 @@ void Runner::drawAttention(const Ids &source, const Ids &target) {
 void addLineFlags(CLI::App &command, RunOptions &options) {
   const char *group = "Lines";
   command.add_option("--prefix", options.prefix, "What every output begins with")->group(group);
-  command.add_flag("--ids", options.bundle.ids, "Lines are token ids, in and out")->group(group);
+  auto *ids = command.add_flag("--ids", options.bundle.ids, "Lines are token ids, in and out")->group(group);
+  command
+      .add_option("--source-language", options.sourceLanguage,
+                  "Code of the language that lines are in, for a model of several")
+      ->excludes(ids)
+      ->group(group);
   command.add_flag("--scores", options.format.scores, "Append TAB and the score")->group(group);
   command
       .add_flag("--alignments", options.format.alignments,

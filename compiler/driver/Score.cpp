@@ -18,6 +18,7 @@ namespace {
 
 struct ScoreOptions {
   BundleOptions bundle;
+  std::string sourceLanguage; // its code
   bool json = false;
   int batch = 32;
 };
@@ -31,8 +32,8 @@ struct Pair {
 class Scorer {
 public:
   explicit Scorer(const ScoreOptions &options)
-      : options(options), model(loadDecoder(options.bundle, "score")), codec(model, options.bundle.ids),
-        session(model, makeCapacity()) {}
+      : options(options), model(loadDecoder(options.bundle, "score")),
+        codec(model, options.bundle.ids, options.sourceLanguage), session(model, makeCapacity()) {}
 
   void run() {
     LineReader reader(STDIN_FILENO);
@@ -147,7 +148,8 @@ void Scorer::print(const Pair &pair, const std::vector<float> &logProbabilities)
     std::cout << '\n';
     return;
   }
-  const int32_t end = nlohmann::json::parse(model.manifest())["tokens"]["end"];
+  const nlohmann::json ends = nlohmann::json::parse(model.manifest())["tokens"]["end"];
+  const int32_t end = ends.is_array() ? ends[0] : ends; // which the entry scores
   nlohmann::ordered_json tokens = nlohmann::ordered_json::array();
   for (size_t i = 0; i < logProbabilities.size(); ++i) {
     const int32_t id = i < pair.target.size() ? pair.target[i] : end;
@@ -168,8 +170,12 @@ void addScoreCommand(CLI::App &app, int &exitCode) {
       "score",
       "Log-probabilities of given outputs: source TAB target on each line; total, TAB, one per token out");
   attnc::addBundleFlags(*command, options->bundle, "Options");
-  command->add_flag("--ids", options->bundle.ids,
-                    "Lines are token ids, the target without start and end token");
+  auto *ids = command->add_flag("--ids", options->bundle.ids,
+                                "Lines are token ids, the target without start and end token");
+  command
+      ->add_option("--source-language", options->sourceLanguage,
+                   "Code of the language that sources are in, for a model of several")
+      ->excludes(ids);
   command->add_flag("--json", options->json, "Print one object a line");
   command->add_option("--batch", options->batch, "Lines scored together (default 32)")
       ->check(attnc::wholeIn({1, 65536}));

@@ -115,7 +115,17 @@ bool LineReader::isReady() const {
   return poll(&query, 1, 0) > 0;
 }
 
-LineCodec::LineCodec(const Model &model, bool ids) : model(model), usesIds(ids) {
+int32_t findLanguage(const Model &model, const char *flag, const std::string &code) {
+  try {
+    return model.findLanguage(code);
+  } catch (const std::exception &error) {
+    throw std::runtime_error(std::string(flag) + ": " + error.what());
+  }
+}
+
+LineCodec::LineCodec(const Model &model, bool ids, const std::string &language) : model(model), usesIds(ids) {
+  if (!language.empty())
+    sourceLanguage = findLanguage(model, "--source-language", language);
   const nlohmann::json manifest = nlohmann::json::parse(model.manifest());
   const auto limit = [&](const char *side) { // null, and there are none in a graph's manifest
     const nlohmann::json value =
@@ -127,7 +137,9 @@ LineCodec::LineCodec(const Model &model, bool ids) : model(model), usesIds(ids) 
 }
 
 Ids LineCodec::read(attnrt_side side, const std::string &line) const {
-  Ids ids = usesIds ? parseIds(line) : model.tokenize(side, line);
+  Ids ids = usesIds                                   ? parseIds(line)
+            : sourceLanguage && side == ATTNRT_SOURCE ? model.tokenizeIn(*sourceLanguage, line)
+                                                      : model.tokenize(side, line);
   if (ids.size() > limits[side])
     throw std::runtime_error((side == ATTNRT_SOURCE ? "the source has " : "the target has ") +
                              std::to_string(ids.size()) + " tokens, the model takes at most " +

@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,10 +62,14 @@ private:
   bool hasEnded = false;
 };
 
+/// The id of a language; errors name the flag.
+int32_t findLanguage(const Model &model, const char *flag, const std::string &code);
+
 /// Text to ids and back as the options say.
 class LineCodec {
 public:
-  LineCodec(const Model &model, bool ids);
+  /// `sourceLanguage` is a code, or empty: the bundle's.
+  LineCodec(const Model &model, bool ids, const std::string &sourceLanguage = {});
 
   /// Refuses what is longer than the model's positions.
   Ids read(attnrt_side side, const std::string &line) const;
@@ -74,6 +79,7 @@ public:
 private:
   const Model &model;
   bool usesIds;
+  std::optional<int32_t> sourceLanguage;
   size_t limits[2]; // of each side; the target's has room for the end token
 };
 

@@ -130,12 +130,14 @@ void addDecoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &fi
   manifest["vocabulary"] = {{"source", *model.vocabulary.source}, {"target", *model.vocabulary.target}};
   const TokensSpec &tokens = model.tokens;
   manifest["tokens"] = {{"start", idOrNull(tokens.start)},
-                        {"end", idOrNull(tokens.end)},
+                        {"end", tokens.ends->size() == 1 ? Json(tokens.ends->front()) : Json(*tokens.ends)},
                         {"pad", *tokens.pad},
                         {"unknown", idOrNull(tokens.unknown)},
                         {"source_unknown", idOrNull(tokens.sourceUnknown)},
                         {"source_start", sourceStart(model)},
                         {"source_end", *tokens.sourceEnd}};
+  for (const LanguageSpec &language : tokens.languages)
+    manifest["tokens"]["languages"][*language.code] = *language.id;
   manifest["tokenizer"] = {{"source", makeTokenizer(model.sourceTokenizer, files.source)},
                            {"target", makeTokenizer(model.targetTokenizer, files.target)}};
   const DecodingSpec &decoding = model.decoding;

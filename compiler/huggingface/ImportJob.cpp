@@ -139,10 +139,11 @@ void importStart(ImportJob &job) {
 
 void importEnds(ImportJob &job) {
   std::vector<int64_t> ends = GenerationField(job, "eos_token_id").idList();
-  if (ends.size() != 1)
-    job.config.reject("eos_token_id", "exactly one end token can be represented");
+  if (ends.empty())
+    job.config.reject("eos_token_id", "a token that ends outputs is needed");
   else
-    job.spec.set("model.tokens.end", ends.front(), "eos_token_id");
+    job.spec.set("model.tokens.end", ends.size() == 1 ? std::to_string(ends.front()) : listText(ends),
+                 "eos_token_id");
   if (std::optional<int64_t> pad = GenerationField(job, "pad_token_id").id())
     job.spec.set("model.tokens.pad", *pad, "pad_token_id");
 }

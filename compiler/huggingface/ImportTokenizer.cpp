@@ -121,6 +121,11 @@ void TokenizerImporter::importLanguages(const TokenIds &ids, const fs::path &pat
   auto tokenOf = [&](const std::string &code) {
     return ids.contains(code) ? code : std::string(style->around) + code + std::string(style->around);
   };
+  std::string languages;
+  for (const std::string &code : wordsOf(style->codes))
+    if (auto found = ids.find(tokenOf(code)); found != ids.end())
+      languages += (languages.empty() ? "" : ", ") + ("\"" + code + "\": ") + std::to_string(found->second);
+  job.spec.set("model.tokens.languages", "{" + languages + "}", "which a request may choose");
   std::string source = wanted.source.empty() ? config.text("src_lang") : wanted.source;
   std::string target = wanted.target.empty() ? config.text("tgt_lang") : wanted.target;
   if (!source.empty()) {

@@ -177,7 +177,14 @@ static void checkTokens(const ModelSpec &model, Diagnostics &diagnostics) {
   const VocabularySpec &vocabulary = model.vocabulary;
   const TokensSpec &tokens = model.tokens;
   check("start", tokens.start, vocabulary.target, "target");
-  check("end", tokens.end, vocabulary.target, "target");
+  auto checkAll = [&](std::string_view key, const Located<std::vector<int64_t>> &all,
+                      const LocatedInteger &size, std::string_view side) {
+    for (int64_t id : *all)
+      check(key, LocatedId{id, all.where, all.valid, all.given}, size, side);
+  };
+  checkAll("end", tokens.ends, vocabulary.target, "target");
+  if (tokens.ends.valid && tokens.ends.given && tokens.ends->empty())
+    diagnostics.error(tokens.ends.where, "'end' is an empty list; outputs need a token that ends them");
   check("mask", tokens.mask, vocabulary.source, "source");
   check("pad", required(tokens.pad), vocabulary.target, "target");
   check("unknown", tokens.unknown, vocabulary.target, "target");
@@ -185,12 +192,12 @@ static void checkTokens(const ModelSpec &model, Diagnostics &diagnostics) {
     return;
   check("pad", required(tokens.pad), vocabulary.source, "source");
   check("source_unknown", tokens.sourceUnknown, vocabulary.source, "source");
-  auto checkAll = [&](std::string_view key, const Located<std::vector<int64_t>> &all) {
-    for (int64_t id : *all)
-      check(key, LocatedId{id, all.where, all.valid, all.given}, vocabulary.source, "source");
-  };
-  checkAll("source_start", tokens.sourceStart);
-  checkAll("source_end", tokens.sourceEnd);
+  checkAll("source_start", tokens.sourceStart, vocabulary.source, "source");
+  checkAll("source_end", tokens.sourceEnd, vocabulary.source, "source");
+  for (const LanguageSpec &language : tokens.languages) {
+    check(*language.code, required(language.id), vocabulary.source, "source");
+    check(*language.code, required(language.id), vocabulary.target, "target");
+  }
 }
 
 /// Lists of tokens are read, to compare their length. The other kinds are the runtime's to read.

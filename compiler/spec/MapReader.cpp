@@ -72,8 +72,8 @@ const YamlNode *MapReader::find(std::string_view key) {
 }
 
 /// The number in `found`, or nothing after an error. Whole numbers past 64 bits count as out of range.
-template <typename T> std::optional<T> MapReader::inRange(const KeyRule &rule, const YamlNode &found) {
-  std::string_view key = rule.path.substr(rule.path.rfind('.') + 1);
+template <typename T> std::optional<T> MapReader::inRange(std::string_view key, const YamlNode &found) {
+  const KeyRule &range = rule(key);
   std::optional<T> value;
   bool isNumber = false;
   if (found.isScalar() && !found.quoted) {
@@ -91,10 +91,10 @@ template <typename T> std::optional<T> MapReader::inRange(const KeyRule &rule, c
     reportType(key, found);
     return std::nullopt;
   }
-  if (value && double(*value) >= rule.low && double(*value) <= rule.high)
+  if (value && double(*value) >= range.low && double(*value) <= range.high)
     return value;
   diagnostics.error(found.where,
-                    quote(key) + " is " + quote(found.text) + ", which is not in " + constraintText(rule));
+                    quote(key) + " is " + quote(found.text) + ", which is not in " + constraintText(range));
   return std::nullopt;
 }
 
@@ -102,7 +102,7 @@ template <typename T> Located<T> MapReader::numeric(std::string_view key) {
   const KeyRule &keyRule = rule(key);
   const YamlNode *given = node ? node->find(key) : nullptr;
   if (given && !given->isNull()) {
-    std::optional<T> value = inRange<T>(keyRule, *given);
+    std::optional<T> value = inRange<T>(key, *given);
     return {value.value_or(T()), given->where, value.has_value(), true};
   }
   bool hasDefault = !find(key) && !keyRule.fallback.empty() && !given;

@@ -69,10 +69,10 @@ public:
 private:
   template <typename T> Located<T> numeric(std::string_view key);
   template <typename T> Located<std::optional<T>> optional(std::string_view key);
-  template <typename T> std::optional<T> inRange(const KeyRule &rule, const YamlNode &found);
+  template <typename T> std::optional<T> inRange(std::string_view key, const YamlNode &found);
   bool readIntegers(std::string_view key, const std::vector<YamlNode> &items, std::vector<int64_t> &values);
   size_t indexOfWord(std::string_view key, std::string_view word) const;
-  const KeyRule &rule(std::string_view key) const { return keyRule(path, key); }
+  const KeyRule &rule(std::string_view key) const { return keyRule(path, hasFreeKeys(path) ? "NAME" : key); }
 
   const YamlNode *node;
   Location where;

@@ -115,16 +115,23 @@ struct VocabularySpec {
   LocatedInteger target;
 };
 
+/// A language that requests may choose, and the id of its token.
+struct LanguageSpec {
+  Located<std::string> code;
+  LocatedInteger id;
+};
+
 struct TokensSpec {
   Location where;
   LocatedId start;
-  LocatedId end;
+  Located<std::vector<int64_t>> ends; // each of them
   LocatedInteger pad;
   LocatedId unknown;
   LocatedId mask;
   LocatedId sourceUnknown;
   Located<std::vector<int64_t>> sourceStart; // around each source text
   Located<std::vector<int64_t>> sourceEnd;
+  std::vector<LanguageSpec> languages;
 };
 
 struct TokenizerSpec {

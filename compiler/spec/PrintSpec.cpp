@@ -263,7 +263,7 @@ void SpecPrinter::printTokens(const ModelSpec &model) {
   open("tokens", "model.tokens");
   if (hasDecoder(model)) {
     field("start", model.tokens.start);
-    field("end", model.tokens.end);
+    field("end", model.tokens.ends);
   }
   field("pad", model.tokens.pad);
   field("unknown", model.tokens.unknown);
@@ -273,6 +273,12 @@ void SpecPrinter::printTokens(const ModelSpec &model) {
     field("source_unknown", model.tokens.sourceUnknown);
     field("source_start", model.tokens.sourceStart);
     field("source_end", model.tokens.sourceEnd);
+  }
+  if (!model.tokens.languages.empty()) {
+    open("languages", "model.tokens.languages");
+    for (const LanguageSpec &language : model.tokens.languages)
+      place(escaped(*language.code), std::to_string(*language.id), language.id.where.line);
+    close();
   }
   close();
 }

@@ -181,7 +181,7 @@ static void readTokens(MapReader reader, ModelSpec &model) {
   if (*model.kind != ModelKind::Encoder)
     reader.refuse("mask", here(model));
   tokens.start = reader.optionalInteger("start");
-  tokens.end = reader.optionalInteger("end");
+  tokens.ends = reader.integers("end");
   tokens.pad = reader.integer("pad");
   tokens.unknown = reader.optionalInteger("unknown");
   tokens.mask = reader.optionalInteger("mask");
@@ -192,6 +192,13 @@ static void readTokens(MapReader reader, ModelSpec &model) {
   }
   tokens.sourceStart = reader.integers("source_start");
   tokens.sourceEnd = reader.integers("source_end");
+  if (*model.kind != ModelKind::EncoderDecoder)
+    reader.refuse("languages", here(model));
+  MapReader languages = reader.mapping("languages");
+  for (const YamlEntry &entry : languages.map() ? languages.map()->entries : std::vector<YamlEntry>()) {
+    LocatedInteger id = languages.integer(entry.key);
+    tokens.languages.push_back({{entry.key, entry.where, true, true}, id});
+  }
 }
 
 static TokenizerSpec readTokenizer(MapReader reader) {

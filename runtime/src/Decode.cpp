@@ -57,6 +57,8 @@ void Decoder::begin() {
   session.encode(sources, static_cast<int>(sources.size()) * rules.hypotheses, rules.search.maxLength);
   for (size_t s = 0; !session.model().decoder().hasSource && s < sources.size(); ++s)
     rules.sentences[s].prompt.assign(sources[s].ids, sources[s].ids + sources[s].count);
+  for (size_t s = 0; s < sources.size(); ++s)
+    session.startFrom(s, rules.sentences[s].start);
   if (options.prefixes)
     scorePrefixes();
   for (size_t s = 0; s < sources.size(); ++s)
@@ -116,9 +118,11 @@ std::vector<Move> Decoder::advanceSentence(size_t sentence, int firstRow, int po
     return search.force(own.forced[position]);
   const size_t wanted = rules.samples ? vocabulary : rules.candidatesForSearch();
   std::vector<std::vector<Candidate>> candidates;
-  for (int i = 0; i < search.liveCount(); ++i)
-    candidates.push_back(
-        chooseCandidates(rules.tokens, own, search.history(i), nextTokens(firstRow + i), wanted));
+  for (int i = 0; i < search.liveCount(); ++i) {
+    std::vector<int32_t> history = search.output(i);
+    history.insert(history.begin(), own.start);
+    candidates.push_back(chooseCandidates(rules.tokens, own, history, nextTokens(firstRow + i), wanted));
+  }
   return search.advance(candidates);
 }
 

@@ -95,8 +95,7 @@ SearchRules makeSearchRules(const DecoderInfo &decoder, const attnrt_decode_opti
   // A beam of 1 is greedy search, which ends when its hypothesis does.
   rules.stopping = rules.beam == 1 ? ATTNRT_STOP_EARLY : static_cast<attnrt_stopping>(options.stopping);
   rules.maxLength = options.max_length;
-  rules.start = decoder.tokens.start;
-  rules.end = decoder.tokens.end;
+  rules.ends = decoder.tokens.ends;
   const int most = std::min(options.num_beam_groups * rules.patience, 1024);
   require(options.sample || options.return_alternatives || rules.nBest <= most, "'n_best' is ", rules.nBest,
           ", but a 'beam' of ", options.beam, " with a 'patience' of ", text(options.patience),
@@ -124,8 +123,7 @@ TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_option
           "'forced_eos_token_id' is ", options.forced_eos_token_id, ", which is not in 0 to ", vocabulary - 1,
           ", or -1 for none");
   TokenRules rules;
-  rules.start = decoder.tokens.start;
-  rules.end = decoder.tokens.end;
+  rules.ends = decoder.tokens.ends;
   rules.minLength = options.min_length;
   rules.maxLength = options.max_length;
   rules.repetitionPenalty = options.repetition_penalty;
@@ -136,7 +134,7 @@ TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_option
   for (size_t i = 0; i < options.bad_words_count; ++i) {
     std::vector<int32_t> word = readIds(options.bad_words_ids[i], vocabulary, "bad_words_ids");
     require(!word.empty(), "'bad_words_ids' has an empty sequence");
-    if (word != std::vector<int32_t>{rules.end}) // as in Transformers: the end token alone is no bad word
+    if (word.size() > 1 || !rules.isEnd(word[0])) // as in Transformers: an end token alone is no bad word
       rules.badWords.push_back(std::move(word));
   }
   if (options.forced_eos_token_id >= 0)
@@ -145,11 +143,24 @@ TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_option
   return rules;
 }
 
+/// The language that the output of sentence `number` is asked for in, or -1.
+int32_t languageOf(size_t number, const DecoderInfo &decoder, const attnrt_decode_options &options) {
+  const int32_t language =
+      options.target_languages ? options.target_languages[number] : options.target_language;
+  require(language == -1 || decoder.tokens.isLanguage(language), "'target_language' is ", language,
+          " for sentence ", number, ", which is no language's token, or -1 for the bundle's own");
+  require(language == -1 || !options.forced_bos_token_ids,
+          "'target_language' and 'forced_bos_token_ids' exclude each other");
+  return language;
+}
+
 /// The tokens that the outputs of sentence `number` begin with: the forced first one, then the prefix.
-std::vector<Candidate> makeForced(size_t number, int32_t vocabulary, const attnrt_decode_options &options) {
+std::vector<Candidate> makeForced(size_t number, int32_t language, int32_t vocabulary,
+                                  const attnrt_decode_options &options) {
   std::vector<Candidate> forced;
-  const int32_t first =
-      options.forced_bos_token_ids ? options.forced_bos_token_ids[number] : options.forced_bos_token_id;
+  const int32_t first = options.forced_bos_token_ids ? options.forced_bos_token_ids[number]
+                        : language >= 0              ? language
+                                                     : options.forced_bos_token_id;
   require(first >= -1 && first < vocabulary, "'forced_bos_token_id' is ", first, " for sentence ", number,
           ", which is not in 0 to ", vocabulary - 1, ", or -1 for none");
   if (first >= 0)
@@ -171,14 +182,18 @@ std::vector<SentenceRules> makeSentenceRules(size_t count, const DecoderInfo &de
           " sentences: give none, one for all, or one for each");
   std::vector<SentenceRules> sentences(count);
   for (size_t s = 0; s < count; ++s) {
-    sentences[s].forced = makeForced(s, decoder.targetVocabulary, options);
+    const int32_t language = languageOf(s, decoder, options);
+    const bool startsFromIt = language >= 0 && decoder.tokens.isLanguage(decoder.tokens.start);
+    sentences[s].start = startsFromIt ? language : decoder.tokens.start;
+    sentences[s].forced = makeForced(s, startsFromIt ? -1 : language, decoder.targetVocabulary, options);
     if (lists == 0)
       continue;
     std::vector<int32_t> &list = sentences[s].shortlist;
     list = readSet(options.shortlists[lists == 1 ? 0 : s], decoder.targetVocabulary, "shortlists");
-    const auto place = std::lower_bound(list.begin(), list.end(), decoder.tokens.end);
-    if (!list.empty() && (place == list.end() || *place != decoder.tokens.end))
-      list.insert(place, decoder.tokens.end);
+    for (const int32_t end : list.empty() ? std::vector<int32_t>() : decoder.tokens.ends)
+      if (const auto place = std::lower_bound(list.begin(), list.end(), end);
+          place == list.end() || *place != end)
+        list.insert(place, end);
   }
   return sentences;
 }
@@ -189,7 +204,7 @@ int DecodeRules::candidatesForSearch() const {
   if (alternatives)
     return std::max(search.candidatesWanted(), search.nBest);
   // An earlier group can make as many tokens worse as it has hypotheses.
-  return groups > 1 ? 2 * groups * search.beam : search.candidatesWanted();
+  return groups > 1 ? groups * static_cast<int>(search.continuationsKept()) : search.candidatesWanted();
 }
 
 int DecodeRules::candidatesWanted() const { return candidatesForSearch() + tokens.forbiddable(); }
@@ -211,6 +226,7 @@ attnrt_decode_options plainDecodeOptions(const Model &model) {
   options.typical_p = 1;
   options.patience = 1;
   options.num_beam_groups = 1;
+  options.target_language = -1;
   return options;
 }
 
@@ -290,9 +306,10 @@ void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room)
         " hypotheses are more than the session's beam of ", room.beam);
   check(rules.search.maxLength <= room.target, ATTNRT_OUT_OF_RANGE, "the maximum length of ",
         rules.search.maxLength, " is more than the session's target length of ", room.target);
-  check(rules.needsAll || rules.tokens.forbiddable() <= room.suppressed + 1, ATTNRT_OUT_OF_RANGE,
-        rules.tokens.forbiddable(), " tokens to forbid are more than the session's 'suppressed' of ",
-        room.suppressed);
+  check(rules.needsAll ||
+            rules.tokens.forbiddable() <= room.suppressed + static_cast<int>(rules.tokens.ends.size()),
+        ATTNRT_OUT_OF_RANGE, rules.tokens.forbiddable(),
+        " tokens to forbid are more than the session's 'suppressed' of ", room.suppressed);
 }
 
 } // namespace attnrt

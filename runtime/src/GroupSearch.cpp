@@ -26,11 +26,11 @@ int GroupSearch::liveCount() const {
   return count;
 }
 
-std::vector<int32_t> GroupSearch::history(int row) const {
+std::vector<int32_t> GroupSearch::output(int row) const {
   size_t group = 0;
   for (; row >= groups[group].liveCount(); ++group)
     row -= groups[group].liveCount();
-  return groups[group].history(row);
+  return groups[group].output(row);
 }
 
 std::vector<Move> GroupSearch::force(Candidate token) {

@@ -13,7 +13,7 @@ namespace attnrt {
 class GroupSearch : public Search {
 public:
   int liveCount() const override;
-  std::vector<int32_t> history(int row) const override;
+  std::vector<int32_t> output(int row) const override;
   std::vector<Move> force(Candidate token) override;
 
 protected:

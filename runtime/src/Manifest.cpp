@@ -85,12 +85,19 @@ TokensInfo readTokens(const JsonReader &json, const DecoderInfo &decoder) {
   TokensInfo tokens;
   if (decoder.hasSource)
     tokens.start = json.at("start").integer(0, decoder.targetVocabulary - 1);
-  tokens.end = json.at("end").integer(0, decoder.targetVocabulary - 1);
+  tokens.ends = readIds(json.at("end"), decoder.targetVocabulary);
+  if (tokens.ends.empty())
+    json.at("end").reject("is no token that ends outputs");
   tokens.pad = target(json.at("pad"));
   tokens.unknown = target(json.at("unknown"));
   tokens.sourceUnknown = source(json.at("source_unknown"));
   tokens.sourceStart = readIds(json.at("source_start"), decoder.sourceVocabulary);
   tokens.sourceEnd = readIds(json.at("source_end"), decoder.sourceVocabulary);
+  if (!json.has("languages"))
+    return tokens;
+  const int32_t most = std::min(decoder.sourceVocabulary, decoder.targetVocabulary) - 1;
+  for (const auto &[code, id] : json.at("languages").value.items())
+    tokens.languages[code] = json.at("languages").at(code.c_str()).integer(0, most);
   return tokens;
 }
 
@@ -308,6 +315,10 @@ void checkSeal(std::string_view text) {
 }
 
 } // namespace
+
+bool TokensInfo::isLanguage(int32_t id) const {
+  return std::any_of(languages.begin(), languages.end(), [&](const auto &each) { return each.second == id; });
+}
 
 int Manifest::findEntry(std::string_view wanted) const {
   const auto found =

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,9 +52,13 @@ struct TokenizerInfo {
 };
 
 struct TokensInfo {
-  int32_t start = 0, end = 0;
+  int32_t start = 0;
+  std::vector<int32_t> ends; // of a decoder: one or more; scores of given outputs have the first
   std::optional<int32_t> pad, unknown, mask, sourceUnknown;
   std::vector<int32_t> sourceStart, sourceEnd; // around each source text
+  std::map<std::string, int32_t> languages;    // which a request may choose, by their codes
+
+  bool isLanguage(int32_t id) const;
 };
 
 struct DecodingInfo {

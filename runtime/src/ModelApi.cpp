@@ -32,13 +32,49 @@ void requireIds(const Model &model, attnrt_side side, std::span<const int32_t> i
           ", but the vocabulary's ids are 0 to ", vocabulary - 1);
 }
 
+std::string listOf(const std::map<std::string, int32_t> &languages) {
+  std::string list;
+  for (const auto &[code, id] : languages)
+    list += (list.empty() ? "" : ", ") + code;
+  return list;
+}
+
+void copyIds(const std::vector<int32_t> &from, size_t capacity, int32_t *to, size_t *count) {
+  requirePointer(count, "count");
+  check(to || capacity == 0, ATTNRT_INVALID_ARGUMENT, "'ids' is null");
+  std::copy_n(from.begin(), std::min(from.size(), capacity), to);
+  *count = from.size();
+}
+
+void putAround(const std::vector<int32_t> &start, const std::vector<int32_t> &end,
+               std::vector<int32_t> &ids) {
+  ids.insert(ids.begin(), start.begin(), start.end());
+  ids.insert(ids.end(), end.begin(), end.end());
+}
+
 std::vector<int32_t> tokenize(const Model &model, attnrt_side side, std::string_view text) {
   std::vector<int32_t> ids = model.tokenizer(side).encode(text);
-  if (side == ATTNRT_TARGET)
-    return ids;
+  if (side == ATTNRT_SOURCE)
+    putAround(model.tokens().sourceStart, model.tokens().sourceEnd, ids);
+  return ids;
+}
+
+/// A source in `language`, which takes the place of the bundle's own.
+std::vector<int32_t> tokenizeIn(const Model &model, int32_t language, std::string_view text) {
+  std::vector<int32_t> ids = model.tokenizer(ATTNRT_SOURCE).encode(text);
   const TokensInfo &tokens = model.tokens();
-  ids.insert(ids.begin(), tokens.sourceStart.begin(), tokens.sourceStart.end());
-  ids.insert(ids.end(), tokens.sourceEnd.begin(), tokens.sourceEnd.end());
+  check(tokens.isLanguage(language), ATTNRT_INVALID_ARGUMENT, "'language' is ", language,
+        ", which is no language's token");
+  std::vector<int32_t> start = tokens.sourceStart, end = tokens.sourceEnd;
+  bool isThere = false;
+  for (std::vector<int32_t> *side : {&start, &end})
+    for (int32_t &id : *side)
+      if (tokens.isLanguage(id)) {
+        id = language;
+        isThere = true;
+      }
+  check(isThere, ATTNRT_INVALID_ARGUMENT, "the bundle's sources do not tell their language");
+  putAround(start, end, ids);
   return ids;
 }
 
@@ -133,12 +169,49 @@ attnrt_status attnrt_tokenize(const attnrt_model *model, attnrt_side side, size_
                               size_t capacity, int32_t *ids, size_t *count) {
   return guard([&] {
     requirePointer(model, "model");
-    requirePointer(count, "count");
     check(text || text_size == 0, ATTNRT_INVALID_ARGUMENT, "'text' is null");
-    check(ids || capacity == 0, ATTNRT_INVALID_ARGUMENT, "'ids' is null");
-    const std::vector<int32_t> all = tokenize(*model->model, side, {text, text_size});
-    std::copy_n(all.begin(), std::min(all.size(), capacity), ids);
-    *count = all.size();
+    copyIds(tokenize(*model->model, side, {text, text_size}), capacity, ids, count);
+  });
+}
+
+size_t attnrt_model_language_count(const attnrt_model *model) {
+  return model && model->model->manifest().decoder ? model->model->tokens().languages.size() : 0;
+}
+
+attnrt_status attnrt_model_language(const attnrt_model *model, size_t number, const char **code,
+                                    int32_t *id) {
+  return guard([&] {
+    requirePointer(model, "model");
+    requirePointer(code, "code");
+    requirePointer(id, "id");
+    const auto &languages = model->model->tokens().languages;
+    check(number < languages.size(), ATTNRT_OUT_OF_RANGE, "the bundle has ", languages.size(), " languages");
+    const auto language = std::next(languages.begin(), static_cast<std::ptrdiff_t>(number));
+    *code = language->first.c_str();
+    *id = language->second;
+  });
+}
+
+attnrt_status attnrt_find_language(const attnrt_model *model, const char *code, int32_t *id) {
+  return guard([&] {
+    requirePointer(model, "model");
+    requirePointer(code, "code");
+    requirePointer(id, "id");
+    const auto &languages = model->model->tokens().languages;
+    check(!languages.empty(), ATTNRT_INVALID_ARGUMENT, "the bundle has no languages to choose from");
+    const auto language = languages.find(code);
+    check(language != languages.end(), ATTNRT_INVALID_ARGUMENT, "'", code,
+          "' is none of the bundle's languages, which are ", listOf(languages));
+    *id = language->second;
+  });
+}
+
+attnrt_status attnrt_tokenize_in(const attnrt_model *model, int32_t language, size_t text_size,
+                                 const char *text, size_t capacity, int32_t *ids, size_t *count) {
+  return guard([&] {
+    requirePointer(model, "model");
+    check(text || text_size == 0, ATTNRT_INVALID_ARGUMENT, "'text' is null");
+    copyIds(tokenizeIn(*model->model, language, {text, text_size}), capacity, ids, count);
   });
 }
 

@@ -117,9 +117,9 @@ std::vector<Move> SampleSearch::advance(CandidateLists candidates) {
     const double number = uniformNumber(sampling.seed, sentence, samples[i], position);
     const Candidate token = drawToken(sampling, allowed, number);
     const int node = tree.add(parent, token);
-    if (token.id != rules.end)
+    if (!rules.isEnd(token.id))
       settledTokens.push_back({samples[i], token.id});
-    if (token.id == rules.end || position + 1 >= rules.maxLength) {
+    if (rules.isEnd(token.id) || position + 1 >= rules.maxLength) {
       outcomes[samples[i]] = node;
       continue;
     }

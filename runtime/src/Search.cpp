@@ -1,8 +1,9 @@
 //===- Search.cpp - hypotheses and beam search -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// The beam rule is the one of CTranslate2 and Hugging Face Transformers: of the best 2 x beam continuations,
-// those among the first `beam` that end are finished, the best `beam` that do not end go on.
+// The beam rule is the one of CTranslate2 and Hugging Face Transformers: of the best 2 x beam continuations
+// (more where there are several end tokens), those among the first `beam` that end are finished, the best
+// `beam` that do not end go on.
 
 #include "Search.h"
 
@@ -36,19 +37,13 @@ Hypothesis HypothesisTree::extract(int node, const SearchRules &rules) const {
   Hypothesis hypothesis;
   hypothesis.ids = ids(node);
   hypothesis.score = score(node, rules);
-  hypothesis.ended = node >= 0 && nodes[node].id == rules.end;
+  hypothesis.ended = node >= 0 && rules.isEnd(nodes[node].id);
   hypothesis.logProbabilities.resize(hypothesis.ids.size());
   for (size_t i = hypothesis.ids.size(); i-- > 0; node = nodes[node].parent)
     hypothesis.logProbabilities[i] = nodes[node].logProbability;
   for (const float value : hypothesis.logProbabilities)
     hypothesis.total += value;
   return hypothesis;
-}
-
-std::vector<int32_t> TreeSearch::history(int row) const {
-  std::vector<int32_t> history = tree.ids(live[row]);
-  history.insert(history.begin(), rules.start);
-  return history;
 }
 
 std::vector<Move> TreeSearch::force(Candidate token) {
@@ -95,7 +90,7 @@ std::vector<Move> BeamSearch::advance(CandidateLists candidates) {
   for (int row = 0; row < liveCount(); ++row)
     for (const Candidate &candidate : candidates[row])
       best.push_back({row, candidate, tree.total(live[row]) + candidate.score});
-  const size_t kept = std::min<size_t>(best.size(), 2 * static_cast<size_t>(rules.beam));
+  const size_t kept = std::min(best.size(), rules.continuationsKept());
   std::partial_sort(best.begin(), best.begin() + kept, best.end(), isBetter);
   best.resize(kept);
 
@@ -105,7 +100,7 @@ std::vector<Move> BeamSearch::advance(CandidateLists candidates) {
   std::vector<int> next;
   for (size_t rank = 0; rank < best.size(); ++rank) {
     const Continuation &continuation = best[rank];
-    const bool ends = continuation.candidate.id == rules.end;
+    const bool ends = rules.isEnd(continuation.candidate.id);
     const bool counts = rank < static_cast<size_t>(rules.beam);
     if (!ends && counts)
       settledTokens.push_back({0, continuation.candidate.id});

@@ -35,10 +35,13 @@ struct SearchRules {
   attnrt_stopping stopping = ATTNRT_STOP_EARLY;
   bool ranksLater = false; // what has finished is ranked by more than its score in the end
   int maxLength = 1;
-  int32_t start = 0, end = 0;
+  std::vector<int32_t> ends;
 
+  bool isEnd(int32_t id) const { return std::find(ends.begin(), ends.end(), id) != ends.end(); }
+  /// How many continuations a beam looks at: so many that enough of them go on. (Transformers')
+  size_t continuationsKept() const { return (1 + ends.size()) * beam; }
   /// How many candidates the search needs of each hypothesis.
-  int candidatesWanted() const { return beam == 1 ? 1 : 2 * beam; }
+  int candidatesWanted() const { return beam == 1 ? 1 : static_cast<int>(continuationsKept()); }
 };
 
 /// A hypothesis of the next step: `parent` is its place among those of this step.
@@ -89,8 +92,8 @@ public:
   bool isDone() const { return liveCount() == 0; }
   virtual int liveCount() const = 0;
 
-  /// The start token and the output so far of live hypothesis `row`.
-  virtual std::vector<int32_t> history(int row) const = 0;
+  /// The output so far of live hypothesis `row`.
+  virtual std::vector<int32_t> output(int row) const = 0;
 
   /// Puts a given token behind the only live hypothesis. Returns the hypotheses of the next step.
   virtual std::vector<Move> force(Candidate token) = 0;
@@ -114,7 +117,7 @@ public:
   explicit TreeSearch(const SearchRules &rules) : rules(rules) {}
 
   int liveCount() const override { return static_cast<int>(live.size()); }
-  std::vector<int32_t> history(int row) const override;
+  std::vector<int32_t> output(int row) const override { return tree.ids(live[row]); }
   std::vector<Move> force(Candidate token) override;
   std::vector<Hypothesis> results(size_t count) const override;
 

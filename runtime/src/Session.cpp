@@ -42,7 +42,8 @@ void Session::allocate() {
   size(Slot) = size(Row) = slots;
   size(Capacity) = size(History) = size(Target) = mostPositions();
   // Two per hypothesis of the beam, and those that may turn out to be forbidden (the end token among them).
-  size(Candidate) = std::min(vocabulary, 2 * int64_t(room.beam) + room.suppressed + 1);
+  const int64_t ends = owner->decoder().tokens.ends.size();
+  size(Candidate) = std::min(vocabulary, (1 + ends) * room.beam + room.suppressed + ends);
 
   arena = Memory(std::max({EntryCaller::arenaFor("encode"), EntryCaller::arenaFor("prefill"),
                            arenaFor(ATTNRT_USE_DECODE, "step"), arenaFor(ATTNRT_USE_SAMPLE, "probabilities"),
@@ -100,6 +101,7 @@ void Session::checkPositions(int64_t count) const {
 
 void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPosition) {
   placeSources(sources);
+  starts.assign(sources.size(), owner->decoder().tokens.start);
   size(Slot) = size(Row) = slots;
   size(Capacity) = lastPosition;
   size(History) = size(Target) = size(Candidate) = 1;
@@ -132,7 +134,7 @@ void Session::startRows() {
   for (int row = 0; row < count; ++row) {
     const int length = hasPrompts() ? sourceLengths[row] : 1;
     liveSlots[row] = row;
-    ids[row] = hasPrompts() ? sourceIds[row * size(Source) + length - 1] : owner->decoder().tokens.start;
+    ids[row] = hasPrompts() ? sourceIds[row * size(Source) + length - 1] : starts[row];
     positions[row] = length - 1;
     sentences[row] = row;
     std::fill_n(ancestors.begin() + row * size(Capacity), size(Capacity), row);
@@ -216,7 +218,7 @@ int Session::placeTargets(std::span<const attnrt_ids> targets) {
             "token ", i, " of target ", t, " is ", targets[t].ids[i], ", but the vocabulary's ids are 0 to ",
             decoder.targetVocabulary - 1);
   }
-  const int32_t pad = decoder.tokens.pad.value_or(decoder.tokens.end);
+  const int32_t pad = decoder.tokens.pad.value_or(decoder.tokens.ends.front());
   for (size_t t = 0; t < targets.size(); ++t) {
     int32_t *input = targetIds.data() + t * longest, *label = labels.data() + t * longest;
     std::fill_n(input, longest, pad);
@@ -224,11 +226,11 @@ int Session::placeTargets(std::span<const attnrt_ids> targets) {
     if (hasPrompts())
       std::copy_n(sourceIds.data() + t * size(Source), sourceLengths[t], input);
     else
-      input[0] = decoder.tokens.start;
+      input[0] = starts[t];
     label += firstLabel(t);
     std::copy_n(targets[t].ids, targets[t].count, input + firstLabel(t) + 1);
     std::copy_n(targets[t].ids, targets[t].count, label);
-    label[targets[t].count] = decoder.tokens.end;
+    label[targets[t].count] = decoder.tokens.ends.front();
   }
   return static_cast<int>(longest);
 }

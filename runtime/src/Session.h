@@ -27,6 +27,9 @@ public:
   /// of each will follow at most. Without an encoder, sources are prompts.
   void encode(std::span<const attnrt_ids> sources, int slots, int positions);
 
+  /// Replaces the start token of a sentence of the request.
+  void startFrom(size_t sentence, int32_t token) { starts[sentence] = token; }
+
   /// Begins decoding: one row per sentence, at the start token or the prompt's last one.
   void startRows();
   /// Replaces the rows by the next step's.
@@ -75,6 +78,7 @@ private:
   std::vector<int> places; // of each Size in `sizes`
   Memory results;
   std::vector<int32_t> sourceIds, sourceLengths;  // batch x source, batch
+  std::vector<int32_t> starts;                    // batch
   std::vector<int32_t> promptIds;                 // batch x source: prompts without their last tokens
   std::vector<int32_t> ids, positions, sentences; // row
   std::vector<int32_t> nextPositions;             // row

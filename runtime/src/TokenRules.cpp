@@ -54,7 +54,7 @@ std::vector<int32_t> findForbidden(const TokenRules &rules, const SentenceRules 
                                    std::span<const int32_t> history) {
   std::vector<int32_t> forbidden;
   if (position < static_cast<size_t>(rules.minLength))
-    forbidden.push_back(rules.end);
+    forbidden.insert(forbidden.end(), rules.ends.begin(), rules.ends.end());
   if (position == sentence.forced.size())
     forbidden.insert(forbidden.end(), rules.beginSuppressed.begin(), rules.beginSuppressed.end());
   if (rules.noRepeatNgramSize > 0)
@@ -140,8 +140,8 @@ void renormalize(std::vector<Candidate> &candidates) {
 } // namespace
 
 int TokenRules::forbiddable() const {
-  return static_cast<int>(suppressed.size() + beginSuppressed.size() + badWords.size()) +
-         (minLength > 0 ? 1 : 0);
+  return static_cast<int>(suppressed.size() + beginSuppressed.size() + badWords.size() +
+                          (minLength > 0 ? ends.size() : 0));
 }
 
 std::vector<Candidate> chooseCandidates(const TokenRules &rules, const SentenceRules &sentence,

@@ -7,6 +7,7 @@
 #ifndef ATTNRT_SRC_TOKENRULES_H
 #define ATTNRT_SRC_TOKENRULES_H
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -30,7 +31,7 @@ struct NextTokens {
 
 /// The rules of a request.
 struct TokenRules {
-  int32_t start = 0, end = 0;
+  std::vector<int32_t> ends;
   int minLength = 0, maxLength = 1;
   float repetitionPenalty = 1;
   int noRepeatNgramSize = 0;                  // 0: none
@@ -40,6 +41,7 @@ struct TokenRules {
   std::optional<int32_t> forcedLast;          // at the maximum length
   bool renormalizes = false;
 
+  bool isEnd(int32_t id) const { return std::find(ends.begin(), ends.end(), id) != ends.end(); }
   /// How many tokens of one step these rules can forbid, if they do not depend on what came before.
   int forbiddable() const;
   /// Whether they have to see the whole vocabulary.
@@ -48,6 +50,7 @@ struct TokenRules {
 
 /// What a sentence adds to the request's rules.
 struct SentenceRules {
+  int32_t start = 0;
   std::vector<int32_t> prompt;    // read before the output, instead of a start token; empty: there is none
   std::vector<Candidate> forced;  // how each of its outputs begins
   std::vector<int32_t> shortlist; // sorted, the end token among them; empty: all tokens are allowed

@@ -164,6 +164,7 @@ class Imported(unittest.TestCase):
             self.assertEqual(processor.decode([p for p in pieces if p]).strip(), text.strip(), repr(line[:80]))
         (got, _), = self.run_side(model, "source", ["a<mask>" + languages[-1]])
         self.assertEqual([ids[languages[-1]] + 1, ids[languages[-1]]], got[-2:])
+        self.assertEqual(ids, model["tokens"]["languages"])
         return model["tokens"], model.get("decoding", {}), ids
 
     def test_mbart_without_tokenizer_json(self):

@@ -52,10 +52,11 @@ class Family:
 
     def generate(self, source, **options):
         ids = torch.tensor([source])
-        end = self.model.generation_config.eos_token_id
+        ends = self.model.generation_config.eos_token_id
+        ends = ends if isinstance(ends, list) else [ends]
         out = self.model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=LENGTH, do_sample=False,
                                   **options)[0].tolist()[1:]
-        return out[: out.index(end)] if end in out else out
+        return out[:next((i for i, token in enumerate(out) if token in ends), len(out))]
 
     def decode(self, *options):
         lines = attnc("run", self.bundle, "--ids", "--max-length", LENGTH, *options, text="\n".join(map(line, SOURCES)))
@@ -71,7 +72,8 @@ class Family:
             inputs = torch.tensor([[config.decoder_start_token_id] + target])
             with torch.no_grad():
                 logits = self.model(input_ids=torch.tensor([source]), decoder_input_ids=inputs).logits[0]
-            wanted = logits.log_softmax(-1)[range(len(target) + 1), target + [config.eos_token_id]]
+            end = config.eos_token_id if isinstance(config.eos_token_id, int) else config.eos_token_id[0]
+            wanted = logits.log_softmax(-1)[range(len(target) + 1), target + [end]]
             got = [token["log_probability"] for token in json.loads(answer)["tokens"]]
             self.assertEqual(len(wanted), len(got))
             for a, b in zip(wanted.tolist(), got):
@@ -97,6 +99,16 @@ class Bart(Family, unittest.TestCase):
     @staticmethod
     def make():
         return transformers.BartForConditionalGeneration(transformers.BartConfig(**SIZES))
+
+
+class BartOfManyEnds(Bart):
+    """Any of these tokens ends an output, so that many do."""
+
+    @staticmethod
+    def make():
+        model = Bart.make()
+        model.generation_config.eos_token_id = [2, 7, 11, *range(30, 45)]
+        return model
 
 
 class MBart(Family, unittest.TestCase):

@@ -54,6 +54,17 @@ TEST(GoodSpecs, PreNormEndsWithANormUnlessTheySayOtherwise) {
       *readGood(smallModel("{random: 1}", "  norm: {place: pre, final: false}\n")).model->norm.final);
 }
 
+TEST(GoodSpecs, MayHaveSeveralEndTokensAndLanguages) {
+  std::string text = smallModel();
+  text.replace(text.find("end: 2"), 6, "end: [2, 5], languages: {en: 3, no: 4}");
+  const TokensSpec tokens = readGood(text).model->tokens;
+  EXPECT_EQ(*tokens.ends, (std::vector<int64_t>{2, 5}));
+  ASSERT_EQ(tokens.languages.size(), 2u);
+  EXPECT_EQ(*tokens.languages[1].code, "no");
+  EXPECT_EQ(*tokens.languages[1].id, 4);
+  EXPECT_NE(print(readGood(text)).find("\"no\": 4"), std::string::npos) << print(readGood(text));
+}
+
 TEST(GoodSpecs, RmsNormHasNoBias) {
   EXPECT_FALSE(*readGood(smallModel("{random: 1}", "  norm: {kind: rms}\n")).model->biases.norm);
 }

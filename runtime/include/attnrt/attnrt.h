@@ -92,6 +92,17 @@ typedef struct attnrt_ids {
 attnrt_status attnrt_tokenize(const attnrt_model *model, attnrt_side side, size_t text_size, const char *text,
                               size_t capacity, int32_t *ids, size_t *count);
 
+/* Languages that a request may choose (`tokens.languages` of the spec): each is a token's id. None: 0. */
+size_t attnrt_model_language_count(const attnrt_model *model);
+/* Language `number` in the order of their codes; `*code` lives as long as the model. */
+attnrt_status attnrt_model_language(const attnrt_model *model, size_t number, const char **code, int32_t *id);
+/* The language called `code`. Where there is none the message lists those that are. */
+attnrt_status attnrt_find_language(const attnrt_model *model, const char *code, int32_t *id);
+
+/* As attnrt_tokenize() of a source that is in `language`, which takes the place of the bundle's own. */
+attnrt_status attnrt_tokenize_in(const attnrt_model *model, int32_t language, size_t text_size,
+                                 const char *text, size_t capacity, int32_t *ids, size_t *count);
+
 /* Joins token ids to text; an id that the vocabulary does not have is an error. Writes at most `capacity`
  * bytes, the last of them a NUL, and sets `*size` to the text's length without the NUL: call again with more
  * room if it is `capacity` or more. */
@@ -261,6 +272,9 @@ typedef struct attnrt_decode_options {
   float coverage_penalty; /* 0: none; how much finished hypotheses lose for source tokens that no target token
                            * looked at; needs ATTNRT_USE_ATTEND */
   int32_t return_attention; /* 1: attnrt_result_attention() can be asked; needs ATTNRT_USE_ATTEND */
+  int32_t target_language;  /* of attnrt_find_language(); -1: the bundle's. It takes the place of the start
+                             * token where that is a language, else of the forced first token */
+  const int32_t *target_languages; /* instead of it, one per sentence; or null */
 } attnrt_decode_options;
 
 /* Fills in the bundle's decoding defaults. Pointers lead into the model. */

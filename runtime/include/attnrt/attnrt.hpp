@@ -86,6 +86,19 @@ public:
     return ids;
   }
 
+  int32_t findLanguage(const std::string &code) const {
+    int32_t id = 0;
+    check(attnrt_find_language(handle(), code.c_str(), &id));
+    return id;
+  }
+  Ids tokenizeIn(int32_t language, std::string_view text) const {
+    size_t count = 0;
+    check(attnrt_tokenize_in(handle(), language, text.size(), text.data(), 0, nullptr, &count));
+    Ids ids(count);
+    check(attnrt_tokenize_in(handle(), language, text.size(), text.data(), count, ids.data(), &count));
+    return ids;
+  }
+
   std::string detokenize(attnrt_side side, std::span<const int32_t> ids) const {
     return readText([&](size_t capacity, char *text, size_t *size) {
       return attnrt_detokenize(handle(), side, ids.size(), ids.data(), capacity, text, size);
