@@ -326,6 +326,8 @@ class Expressions(unittest.TestCase):
         "floor(s * 4)": (lambda s, b, h, q, k: math.floor(s * 4), 0),
         "exp(s) + log(key + 1) + sqrt(key)": (lambda s, b, h, q, k: math.exp(s) + math.log(k + 1) + math.sqrt(k), 4e-6),
         "tanh(s) + sigmoid(s)": (lambda s, b, h, q, k: math.tanh(s) + 1 / (1 + math.exp(-s)), 2e-6),
+        "bucket(key - query, 8, 12) + 100 * causal_bucket(key - query, 4, 7)":
+            (lambda s, b, h, q, k: t5_bucket(k - q, True, 8, 12) + 100 * t5_bucket(k - q, False, 4, 7), 0),
         "softcap(40 * s, 30)": (lambda s, b, h, q, k: 30 * math.tanh(40 * s / 30), 2e-5),
         "bias[head, key - query + 2]": (lambda s, b, h, q, k: 10 * h + max(0, min(4, k - q + 2)), 0),
         "kinds[batch, key] * 2": (lambda s, b, h, q, k: 2 * ((b + k) % 3), 0),

@@ -78,7 +78,7 @@ static KernelCase additiveCase(int width, bool perHead, bool oneQuery) {
                       AttentionText::ids() + ") -> " + text.scores() + "\n";
   KernelCase result{"attention_additive_" + std::to_string(width) + (oneQuery ? "_step" : ""),
                     text.kernel(lines),
-                    sizesOf({{1, 1, 1}, {3, 7, 37}, {2, 33, 140}}, oneQuery),
+                    sizesOf({{1, 1, 1}, {3, 7, 37}, {2, 33, 140}, {1, 3, 513}}, oneQuery),
                     width * (5e-7 + width * U) + 2e-6,
                     {},
                     {{4, "key"}}};
@@ -191,7 +191,7 @@ static KernelCase groupedCase(int heads, int keyHeads, int width, int valueWidth
   return {"attention_" + std::to_string(heads) + "_over_" + std::to_string(keyHeads) + "_" +
               std::to_string(width) + "x" + std::to_string(valueWidth) + (oneQuery ? "_step" : ""),
           text.kernel(lines),
-          sizesOf({{1, 1, 1}, {2, 7, 130}}, oneQuery),
+          sizesOf({{1, 1, 1}, {2, 7, 130}, {1, 3, 513}}, oneQuery),
           2 * width * U + 2e-6,
           {},
           {}};
