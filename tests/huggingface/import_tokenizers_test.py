@@ -9,9 +9,7 @@ import pathlib
 import tempfile
 import unittest
 
-import yaml
-
-from library import attnc, sentencepiece, tokenize, transformers
+from library import attnc, sentencepiece, tokenize, transformers, yaml
 from tokenizers_test import CORPUS_TEXT, bart, bert, difficult_lines, mbart, nllb, pegasus, t5
 from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 

@@ -1,6 +1,6 @@
 """What the tests against Hugging Face's libraries share: the libraries themselves, and runs of this project's programs.
 
-Needs torch, transformers and sentencepiece; HUGGINGFACE_PYTHON names a Python that has them. They are not part of
+Needs torch, transformers, sentencepiece and yaml; HUGGINGFACE_PYTHON names a Python that has them. They are not part of
 set-up: without them a test says so and is skipped.
 """
 
@@ -13,8 +13,9 @@ try:
     import sentencepiece
     import torch
     import transformers
+    import yaml
 except ImportError as error:
-    print(f"skipped: {error}; needed are torch, transformers and sentencepiece, for the tests of Hugging Face alone")
+    print(f"skipped: {error}; needed are torch, transformers, sentencepiece and yaml, for the tests of Hugging Face alone")
     sys.exit(77)
 
 
