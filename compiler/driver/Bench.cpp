@@ -18,6 +18,7 @@
 #include <iostream>
 #include <memory>
 #include <random>
+#include <thread>
 
 namespace attnc {
 namespace {
@@ -117,9 +118,8 @@ void Bench::setLimits(Profile &profile) const {
   const int lanes = features.find("avx512f") != features.npos ? 16
                     : features.find("avx2") != features.npos  ? 8
                                                               : 4;
-  const int threads = std::max(1, options.bundle.threads);
-  profile.arithmeticLimit = threads * arithmeticLimit(lanes);
-  profile.readLimit = threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
+  profile.arithmeticLimit = options.bundle.threads * arithmeticLimit(lanes);
+  profile.readLimit = options.bundle.threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
 }
 
 /// The mean of some requests.
@@ -226,6 +226,9 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
   command->add_option("--profile-picture", options->picture, "Draw the kernels' times into this SVG file")
       ->needs(profile);
   command->add_flag("--json", options->json, "Print one object");
-  command->callback(
-      [options, &exitCode] { exitCode = attnc::runCommand([&] { attnc::Bench(*options).run(); }); });
+  command->callback([options, &exitCode] {
+    if (options->bundle.threads == 0) // one per core: the report and the limits say how many that is
+      options->bundle.threads = int(std::max(1u, std::thread::hardware_concurrency()));
+    exitCode = attnc::runCommand([&] { attnc::Bench(*options).run(); });
+  });
 }

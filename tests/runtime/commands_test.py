@@ -269,6 +269,7 @@ class Commands(unittest.TestCase):
         self.assertGreater(report["tokens_per_second"], 0)
         self.assertLessEqual(report["ms_minimum"], report["ms_median"])
         self.assertEqual(128, report["weight_bytes"])
+        self.assertGreaterEqual(report["threads"], 1)  # as many as there are cores
         self.assertGreater(report["arena_bytes"], 0)
         self.assertEqual([], report["kernels"])  # the toy's entries tell nothing
 
