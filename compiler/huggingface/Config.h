@@ -28,6 +28,7 @@ public:
   /// `object` may be null: an object without fields. Both must outlive this.
   Config(const YamlNode *object, Diagnostics &diagnostics) : object(object), diagnostics(diagnostics) {}
 
+  bool exists() const { return object; }
   bool has(std::string_view key); // and it is not null
   int64_t integer(std::string_view key, Range range);
   int64_t integer(std::string_view key, Range range, int64_t fallback);

@@ -17,12 +17,18 @@ struct Traits {
   bool isLearned;      // positions; else sinusoids
   bool hasLogitsBias;  // final_logits_bias
   bool isFairseqStyle; // sinusoids with the slowest rate inclusive, the first one after the padding token's
+  // Where the config does not say:
+  std::string_view activation;
+  bool isScaled; // the embedding
+  DefaultTokens tokens;
 };
 
 constexpr Traits allTraits[] = {
-    {"bart", false, true, true, true, false},     {"mbart", true, true, true, true, false},
-    {"marian", false, false, false, true, false}, {"pegasus", true, false, false, true, false},
-    {"m2m_100", true, false, false, false, true},
+    {"bart", false, true, true, true, false, "gelu", false, {2, 2, 1}},
+    {"mbart", true, true, true, true, false, "gelu", false, {{}, 2, 1}},
+    {"marian", false, false, false, true, false, "gelu", false, {58100, 0, 58100}},
+    {"pegasus", true, false, false, true, false, "gelu", false, {0, 1, 0}},
+    {"m2m_100", true, false, false, false, true, "relu", true, {2, 2, 1}},
 };
 
 const Traits &traitsOf(const std::string &type) {
@@ -68,7 +74,8 @@ void importPositions(ImportJob &job, const Traits &traits, int64_t longest) {
     job.spec.set("model.positions.inclusive", traits.isFairseqStyle);
   }
   if (traits.isFairseqStyle)
-    job.spec.set("model.positions.start", job.config.integer("pad_token_id", ids, 1) + 1, "pad_token_id + 1");
+    job.spec.set("model.positions.start", job.config.integer("pad_token_id", ids, *traits.tokens.pad) + 1,
+                 "pad_token_id + 1");
   job.spec.set("model.positions.max_length", longest, "max_position_embeddings");
 }
 
@@ -78,27 +85,19 @@ void importEmbeddings(ImportJob &job, const Traits &traits, const std::string &p
   int64_t target = config.integer("decoder_vocab_size", vocabularySizes, source);
   job.spec.set("model.vocabulary.source", source);
   job.spec.set("model.vocabulary.target", target);
+  if (config.boolean("scale_embedding", traits.isScaled))
+    job.spec.set("model.embedding.scale", "sqrt_width", "scale_embedding");
   bool isShared = config.boolean("share_encoder_decoder_embeddings", true);
   bool isTied = config.boolean("tie_word_embeddings", true);
-  job.spec.set("model.embedding.tied", isShared ? (isTied ? "all" : "source_target")
-                                       : isTied ? "target_output"
-                                                : "none");
-  if (config.boolean("scale_embedding", false))
-    job.spec.set("model.embedding.scale", "sqrt_width", "scale_embedding");
-  std::string sourceTable = prefix + "encoder.embed_tokens.weight",
-              targetTable = prefix + "decoder.embed_tokens.weight";
-  if (isShared)
-    job.spec.setText("weights.names.shared_embedding",
-                     job.tensor({prefix + "shared.weight", sourceTable, targetTable, "lm_head.weight"}));
-  else
-    job.spec.setText("weights.names.source_embedding", sourceTable);
-  if (!isShared)
-    job.spec.setText("weights.names.target_embedding", job.tensor({targetTable, "lm_head.weight"}));
+  TableNames tables = findTables(job, prefix, isShared, isTied);
+  TiedTables tied = importTables(job, tables);
+  if (isTied && !(tied.output && (tied.sides || !isShared)))
+    warnThatTablesDiffer(job, {tables.source, tables.target, tables.output});
   bool hasBias = traits.hasLogitsBias && job.weights.find("final_logits_bias");
   job.spec.set("model.biases.output", hasBias);
-  if (hasBias || !isTied)
-    job.spec.setText("weights.names.output",
-                     hasBias ? "{parameter:lm_head.weight,final_logits_bias}" : "lm_head.{parameter}");
+  if (hasBias || !tied.output)
+    job.spec.setText("weights.names.output", hasBias ? "{parameter:" + tables.output + ",final_logits_bias}"
+                                                     : patternOf(tables.output));
 }
 
 void importNames(ImportJob &job, const Traits &traits, const std::string &prefix) {
@@ -142,7 +141,8 @@ void importBart(ImportJob &job) {
   spec.set("model.encoder.layers", config.integer("encoder_layers", sizes));
   spec.set("model.decoder.layers", config.integer("decoder_layers", sizes));
   importSize(job, "ffn_dim", "model.feed_forward.width", "model.decoder.feed_forward_width");
-  spec.set("model.feed_forward.activation", activationWord(config, "activation_function", "gelu"));
+  spec.set("model.feed_forward.activation",
+           activationWord(config, "activation_function", std::string(traits.activation)));
   spec.set("model.norm.place", traits.isPreNorm ? "pre" : "post");
   spec.set("model.norm.embedding", traits.hasEmbeddingNorm);
   int64_t longest = config.integer("max_position_embeddings", sizes, 1024);
@@ -150,7 +150,7 @@ void importBart(ImportJob &job) {
   std::string prefix = job.weights.find("model.encoder.layers.0.fc1.weight") ? "model." : "";
   importEmbeddings(job, traits, prefix);
   importNames(job, traits, prefix);
-  importDecoding(job, longest);
+  importDecoding(job, longest, traits.tokens);
 }
 
 } // namespace attnc

@@ -49,6 +49,7 @@ std::string normName(const ImportJob &job, const Network &network) {
 }
 
 void importNames(ImportJob &job, const Network &network) {
+  job.passedOver.insert(network.prefix + "embeddings.position_ids");
   std::string embeddings = network.prefix + "embeddings.", layer = network.prefix + "encoder.layer.{layer}.";
   std::string norm = normName(job, network);
   auto set = [&](const std::string &role, const std::string &pattern) {
@@ -77,10 +78,17 @@ void importHead(ImportJob &job, const Network &network) {
   std::string role = isDecoder ? "output_transform" : "masked_token_head";
   job.spec.set(isDecoder ? "model.output.transform" : "model.encoder.masked_token_head",
                network.shape.activation);
-  bool isTied = network.config.boolean("tie_word_embeddings", true);
+  std::string table = network.prefix + "embeddings.word_embeddings.weight",
+              output = network.head + "decoder.weight";
+  bool saysTied = network.config.boolean("tie_word_embeddings", true);
+  bool isTied = job.weights.find(output) ? job.areSame(table, output) : saysTied;
+  if (saysTied && !isTied)
+    warnThatTablesDiffer(job, {table, output});
   job.spec.set("model.embedding.tied", !isTied ? "none" : isDecoder ? "target_output" : "all");
   std::string transform = network.head + "transform.";
   bool hasOwnBias = job.weights.find(network.head + "decoder.bias");
+  if (hasOwnBias)
+    job.passedOver.insert(network.head + "bias"); // the same by another name
   job.spec.setText("weights.names.output",
                    network.head + (hasOwnBias ? "decoder.{parameter}" : "{parameter:decoder.weight,bias}"));
   job.spec.setText("weights.names." + role, transform + "dense.{parameter}");
@@ -152,7 +160,7 @@ void importBert(ImportJob &job) {
   importNames(job, network);
   spec.set("model.encoder.token_types", network.shape.types, "type_vocab_size");
   spec.setText("weights.names.token_types", prefix + "embeddings.token_type_embeddings.weight");
-  spec.set("model.tokens.pad", config.integer("pad_token_id", ids, 0));
+  spec.setAlways("model.tokens.pad", std::to_string(config.integer("pad_token_id", ids, 0)), "pad_token_id");
   if (job.weights.find(prefix + "pooler.dense.weight")) {
     spec.set("model.encoder.pooler", true);
     spec.setText("weights.names.pooler", prefix + "pooler.dense.{parameter}");
@@ -182,8 +190,10 @@ void importBertPair(ImportJob &job) {
                            "token_type_embeddings.weight[0]",
                        "every token is of type 0");
   }
+  for (const char *parameter : {"weight", "bias"})
+    job.passedOver.insert(encoder.prefix + "pooler.dense." + parameter); // for single vectors
   importHead(job, decoder);
-  importDecoding(job, decoder.shape.longest);
+  importDecoding(job, decoder.shape.longest, {});
 }
 
 } // namespace attnc

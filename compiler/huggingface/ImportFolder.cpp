@@ -5,6 +5,7 @@
 
 #include "compiler/huggingface/ImportFolder.h"
 #include "compiler/huggingface/ImportJob.h"
+#include "compiler/spec/CheckSpec.h"
 #include "compiler/spec/ReadSpec.h"
 #include "compiler/spec/Words.h"
 
@@ -105,6 +106,7 @@ private:
   bool write();
   bool check(const fs::path &spec);
   bool checkTokenizers(const Spec &spec);
+  void warnOfUnusedTensors(const Spec &spec);
 
   const ImportOptions &options;
   std::ostream &messages;
@@ -113,6 +115,7 @@ private:
   std::string specText;
   std::vector<fs::path> copies;             // besides the weights
   std::map<std::string, std::string> texts; // and model.yaml
+  std::set<std::string> passedOver;         // tensors
 };
 
 } // namespace
@@ -161,6 +164,7 @@ bool Importer::describe() {
     messages << "error: " << error << "\n";
   copies = std::move(job.copies);
   texts = std::move(job.texts);
+  passedOver = std::move(job.passedOver);
   return !configFile.hasErrors() && !generationFile.hasErrors() && job.errors.empty();
 }
 
@@ -185,12 +189,24 @@ bool Importer::checkTokenizers(const Spec &spec) {
   return true;
 }
 
+/// Tensors that nothing reads may be a part of the network that the config does not tell of.
+void Importer::warnOfUnusedTensors(const Spec &spec) {
+  std::vector<std::string> names;
+  for (const std::string &name : unusedTensors(spec, *weights))
+    if (!passedOver.contains(name))
+      names.push_back(quote(name));
+  if (!names.empty())
+    messages << "warning: nothing reads these tensors of the weights: " << listed(names) << "\n";
+}
+
 /// Whether what was written can be compiled.
 bool Importer::check(const fs::path &spec) {
   Diagnostics diagnostics;
   std::optional<Spec> loaded = loadSpec(spec.string(), {}, diagnostics);
   bool isRight = loaded.has_value();
   diagnostics.print(messages);
+  if (isRight)
+    warnOfUnusedTensors(*loaded);
   return isRight && checkTokenizers(*loaded);
 }
 

@@ -5,6 +5,7 @@
 // x out in the file, and queries, keys and values stand in one tensor.
 
 #include "compiler/huggingface/ImportJob.h"
+#include "compiler/spec/Words.h"
 
 namespace attnc {
 namespace {
@@ -41,7 +42,8 @@ void importGpt2(ImportJob &job) {
   spec.set("model.kind", "decoder");
   spec.set("model.width", width, "n_embd");
   spec.set("model.heads", config.integer("n_head", sizes), "n_head");
-  spec.set("model.decoder.layers", config.integer("n_layer", sizes), "n_layer");
+  int64_t layers = config.integer("n_layer", sizes);
+  spec.set("model.decoder.layers", layers, "n_layer");
   spec.set("model.feed_forward.width", config.integer("n_inner", sizes, 4 * width), "n_inner, or 4 n_embd");
   spec.set("model.feed_forward.activation", activationWord(config, "activation_function", "gelu_new"));
   spec.set("model.norm.place", "pre");
@@ -52,8 +54,16 @@ void importGpt2(ImportJob &job) {
   spec.set("model.embedding.tied", "all");
   spec.set("model.vocabulary.target", config.integer("vocab_size", vocabularySizes), "vocab_size");
   spec.set("weights.transposed", true);
-  importNames(job, job.weights.find("transformer.wte.weight") ? "transformer." : "");
-  importDecoding(job, longest, Lengths::WithPrompt);
+  std::string prefix = job.weights.find("transformer.wte.weight") ? "transformer." : "";
+  importNames(job, prefix);
+  const std::string table = prefix + "wte.weight", output = "lm_head.weight";
+  if (job.weights.find(output) && !job.areSame(table, output))
+    job.errors.push_back(quote(table) + " and " + quote(output) +
+                         " differ: a table of its own for the output cannot be represented");
+  for (int64_t layer = 0; layer < layers; ++layer) // masks
+    for (const char *name : {".attn.bias", ".attn.masked_bias"})
+      job.passedOver.insert(prefix + "h." + std::to_string(layer) + name);
+  importDecoding(job, longest, {{}, 50256, {}}, Lengths::WithPrompt);
 }
 
 } // namespace attnc

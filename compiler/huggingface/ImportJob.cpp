@@ -2,15 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "compiler/huggingface/ImportJob.h"
+#include "compiler/spec/Keys.h"
 
 #include <algorithm>
 
 namespace attnc {
-
-std::string ImportJob::tensor(std::initializer_list<std::string> names) const {
-  auto found = std::find_if(names.begin(), names.end(), [&](const auto &name) { return weights.find(name); });
-  return found == names.end() ? *names.begin() : *found;
-}
 
 std::string activationWord(Config &config, std::string_view key, const std::string &fallback) {
   static constexpr std::pair<std::string_view, std::string_view> words[] = {
@@ -102,13 +98,17 @@ void passOverGeneration(Config &config) {
 
 namespace {
 
-/// A field of generation_config.json, or of config.json, where older folders keep it.
+/// A setting of `generate`: of generation_config.json, or where there is no such file of config.json.
 class GenerationField {
 public:
   GenerationField(ImportJob &job, std::string_view key)
-      : config(job.generation.has(key) ? job.generation : job.config), key(key) {
-    job.config.passOver({key}); // which of the two counts is settled here
+      : GenerationField(job, key, job.generation.exists() ? job.generation : job.config) {}
+
+  /// A token's id, which config.json may name where the other file does not.
+  static GenerationField token(ImportJob &job, std::string_view key) {
+    return {job, key, job.generation.has(key) ? job.generation : job.config};
   }
+
   bool isGiven() { return config.has(key); }
   int64_t integer(Range range, int64_t fallback) { return config.integer(key, range, fallback); }
   std::optional<int64_t> id() { return config.id(key); }
@@ -120,6 +120,10 @@ public:
   void reject(const std::string &why) { config.reject(key, why); }
 
 private:
+  GenerationField(ImportJob &job, std::string_view key, Config &config) : config(config), key(key) {
+    job.config.passOver({key}); // which of the two counts is settled here
+  }
+
   Config &config;
   std::string_view key;
 };
@@ -127,46 +131,57 @@ private:
 constexpr Range lengths{0, 1 << 20};
 
 /// The decoder's first token; without one `generate` takes the beginning-of-sentence token.
-void importStart(ImportJob &job) {
-  std::optional<int64_t> start = GenerationField(job, "decoder_start_token_id").id();
-  bool isGiven = start.has_value();
-  if (!isGiven)
-    start = GenerationField(job, "bos_token_id").id();
+void importStart(ImportJob &job, std::optional<int64_t> fallback) {
+  GenerationField field = GenerationField::token(job, "decoder_start_token_id");
+  std::optional<int64_t> start = field.isGiven() ? field.id() : fallback;
+  bool isOwn = start.has_value();
+  if (!isOwn)
+    start = GenerationField::token(job, "bos_token_id").id();
   if (!start)
-    job.config.reject("decoder_start_token_id", "the decoder's first token is needed");
-  job.spec.set("model.tokens.start", start.value_or(0), isGiven ? "decoder_start_token_id" : "bos_token_id");
+    field.reject("the decoder's first token is needed");
+  job.spec.set("model.tokens.start", start.value_or(0), isOwn ? "decoder_start_token_id" : "bos_token_id");
 }
 
-void importEnds(ImportJob &job) {
-  std::vector<int64_t> ends = GenerationField(job, "eos_token_id").idList();
+void importEnds(ImportJob &job, const DefaultTokens &fallback) {
+  GenerationField field = GenerationField::token(job, "eos_token_id");
+  std::vector<int64_t> ends = field.idList();
+  if (!field.isGiven() && fallback.end)
+    ends = {*fallback.end};
   if (ends.empty())
-    job.config.reject("eos_token_id", "a token that ends outputs is needed");
+    field.reject("a token that ends outputs is needed");
   else
     job.spec.set("model.tokens.end", ends.size() == 1 ? std::to_string(ends.front()) : listText(ends),
                  "eos_token_id");
-  if (std::optional<int64_t> pad = GenerationField(job, "pad_token_id").id())
+  GenerationField padding = GenerationField::token(job, "pad_token_id");
+  if (std::optional<int64_t> pad = padding.isGiven() ? padding.id() : fallback.pad)
     job.spec.set("model.tokens.pad", *pad, "pad_token_id");
 }
 
-/// A spec counts new tokens alone, as `max_new_tokens` does.
+/// One of the two bounds, as a spec counts: new tokens alone. What counts them so prevails. `whole` and
+/// `news` are keys; nothing where neither says anything that can be represented.
+std::optional<int64_t> importLength(ImportJob &job, const std::string &whole, const std::string &news,
+                                    Lengths counted, std::string &comment) {
+  GenerationField all(job, whole), fresh(job, news);
+  int64_t length = all.integer(lengths, 0);
+  comment = news;
+  if (fresh.isGiven())
+    return fresh.integer(lengths, 0);
+  if (length == 0)
+    return std::nullopt;
+  comment = "without the start token";
+  if (counted == Lengths::WithStart)
+    return length - 1;
+  job.warnings.push_back("'" + whole + "' counts the prompt, which a spec does not: it is passed over");
+  return std::nullopt;
+}
+
 void importLengths(ImportJob &job, int64_t longest, Lengths counted) {
-  bool hasPrompt = counted == Lengths::WithPrompt;
-  std::string comment = hasPrompt ? "" : "without the start token";
-  int64_t most = std::min<int64_t>(longest, 256);
-  if (GenerationField length(job, "max_length"); length.isGiven() && !hasPrompt)
-    most = std::clamp<int64_t>(length.integer(lengths, most) - 1, 1, longest);
-  else if (length.isGiven())
-    job.warnings.push_back("'max_length' counts the prompt, which a spec does not: it is passed over");
-  if (GenerationField length(job, "max_new_tokens"); length.isGiven())
-    most = std::clamp<int64_t>(length.integer(lengths, most), 1, longest);
-  job.spec.set("model.decoding.max_length", most, comment);
-  int64_t least = GenerationField(job, "min_length").integer(lengths, 0);
-  if (hasPrompt && least > 0)
-    job.warnings.push_back("'min_length' counts the prompt, which a spec does not: it is passed over");
-  least = hasPrompt ? 0 : std::clamp<int64_t>(least - 1, 0, most);
-  if (GenerationField length(job, "min_new_tokens"); length.isGiven())
-    least = std::min<int64_t>(length.integer(lengths, least), most);
-  job.spec.set("model.decoding.min_length", least, comment);
+  std::string comment;
+  std::optional<int64_t> most = importLength(job, "max_length", "max_new_tokens", counted, comment);
+  int64_t limit = most ? std::clamp<int64_t>(*most, 1, longest) : std::min<int64_t>(longest, 256);
+  job.spec.set("model.decoding.max_length", limit, most ? comment : std::string());
+  if (std::optional<int64_t> least = importLength(job, "min_length", "min_new_tokens", counted, comment))
+    job.spec.set("model.decoding.min_length", std::min(*least, limit), comment);
 }
 
 /// Rules for tokens, which a spec names as generation_config.json does.
@@ -194,6 +209,18 @@ void importTokenRules(ImportJob &job) {
   set("renormalize_logits", GenerationField(job, "renormalize_logits").boolean(false));
 }
 
+/// A number for sampling, which may be anything while nothing is drawn.
+double samplingNumber(ImportJob &job, std::string_view key, double fallback, bool samples) {
+  GenerationField field(job, key);
+  const KeyRule &rule = keyRule("model.decoding", key);
+  double value = field.number(fallback);
+  if (rule.low <= value && value <= rule.high)
+    return value;
+  if (samples)
+    field.reject("with 'do_sample' it must be in " + constraintText(rule));
+  return fallback;
+}
+
 /// How to sample, and how many outputs there are. A `top_k` is 50 where the folder does not say, of no
 /// meaning while nothing is drawn.
 void importSampling(ImportJob &job) {
@@ -203,8 +230,8 @@ void importSampling(ImportJob &job) {
   bool samples = GenerationField(job, "do_sample").boolean(false);
   set("do_sample", samples);
   for (const char *key : {"temperature", "top_p", "typical_p"})
-    set(key, GenerationField(job, key).number(1));
-  set("min_p", GenerationField(job, "min_p").number(0));
+    set(key, samplingNumber(job, key, 1, samples));
+  set("min_p", samplingNumber(job, "min_p", 0, samples));
   int64_t topK = GenerationField(job, "top_k").integer(ids, 50);
   set("top_k", samples || topK != 50 ? topK : 0);
 }
@@ -237,10 +264,10 @@ std::string listText(const std::vector<int64_t> &ids) {
   return "[" + text + "]";
 }
 
-void importDecoding(ImportJob &job, int64_t longest, Lengths counted) {
+void importDecoding(ImportJob &job, int64_t longest, const DefaultTokens &tokens, Lengths counted) {
   if (counted == Lengths::WithStart)
-    importStart(job);
-  importEnds(job);
+    importStart(job, tokens.start);
+  importEnds(job, tokens);
   job.spec.set("model.decoding.beam", GenerationField(job, "num_beams").integer({1, 1024}, 1), "num_beams");
   job.spec.set("model.decoding.length_penalty", GenerationField(job, "length_penalty").number(1));
   GenerationField stopping(job, "early_stopping");

@@ -12,12 +12,28 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace attnc {
 
 /// Codes of the source's and the target's language; empty where the folder decides.
 struct ImportLanguages {
   std::string source, target;
+};
+
+/// Tokens that the library takes where a folder does not name them, by its class of the config.
+struct DefaultTokens {
+  std::optional<int64_t> start, end, pad;
+};
+
+/// The tables of a network's tokens, by their names in the weight files.
+struct TableNames {
+  std::string source, target, output;
+};
+
+/// Whether the source's table is the target's, and the target's the output's.
+struct TiedTables {
+  bool sides, output;
 };
 
 struct ImportJob {
@@ -33,10 +49,10 @@ struct ImportJob {
   std::vector<std::string> warnings = {}, errors = {}; // of other files than the two configs
   bool hasMaskToken = false;                           // the spec needs its id
   bool isFirstTokenKnown = false;                      // the target's, by the generation config
+  std::set<std::string> passedOver = {};               // tensors that need no reader
 
-  /// The first of `names` that the weight files have; where they have none, the first, which is then reported
-  /// as missing when the spec is checked.
-  std::string tensor(std::initializer_list<std::string> names) const;
+  /// Whether two names mean the same numbers: one of the tensors needs no reader then.
+  bool areSame(const std::string &kept, const std::string &other);
 };
 
 /// Fills in `model` and `weights.names`, one family each. What cannot be represented is reported to the
@@ -62,12 +78,26 @@ std::string listText(const std::vector<int64_t> &ids);
 /// Reports any of the config's architectures that is not in `known`.
 void checkArchitectures(Config &config, std::initializer_list<std::string_view> known);
 
+/// The tables of an encoder-decoder by their usual names; those that the files lack are the ones they are
+/// tied to, as the config has it: the source's and the target's to each other, the output's to the target's.
+TableNames findTables(ImportJob &job, const std::string &prefix, bool isShared, bool isTied);
+
+/// Sets `embedding.tied` as the tensors are, and the names of the tables but the output's.
+TiedTables importTables(ImportJob &job, const TableNames &tables);
+
+/// Warns that tables which the config ties are not one.
+void warnThatTablesDiffer(ImportJob &job, const std::set<std::string> &names);
+
+/// `lm_head.{parameter}` of `lm_head.weight`.
+std::string patternOf(std::string_view weight);
+
 /// What Hugging Face's lengths count besides the tokens that are new: of an encoder-decoder the start token,
 /// of a decoder that stands alone the prompt.
 enum class Lengths { WithStart, WithPrompt };
 
 /// `model.tokens` but the source's, and `model.decoding`.
-void importDecoding(ImportJob &job, int64_t longest, Lengths counted = Lengths::WithStart);
+void importDecoding(ImportJob &job, int64_t longest, const DefaultTokens &tokens,
+                    Lengths counted = Lengths::WithStart);
 
 /// `model.tokenizer`, and `model.tokens.source_...`, from the tokenizer's files; after importDecoding().
 void importTokenizer(ImportJob &job);

@@ -10,8 +10,8 @@
 namespace attnc {
 namespace {
 
-/// `relu`, or `gated-gelu`; which tanh approximates there.
-void importFeedForward(ImportJob &job) {
+/// `relu`, or `gated-gelu`; which tanh approximates there. Returns whether it is gated.
+bool importFeedForward(ImportJob &job) {
   Config &config = job.config;
   std::string kind =
       config.text("feed_forward_proj", config.text("model_type") == "mt5" ? "gated-gelu" : "relu");
@@ -24,6 +24,7 @@ void importFeedForward(ImportJob &job) {
   job.spec.set("model.feed_forward.width", config.integer("d_ff", sizes), "d_ff");
   job.spec.set("model.feed_forward.activation", isTanh ? "gelu_tanh" : activation);
   job.spec.set("model.feed_forward.gated", isGated);
+  return isGated;
 }
 
 void importNames(ImportJob &job, bool isGated) {
@@ -51,20 +52,17 @@ void importEmbeddings(ImportJob &job) {
   int64_t vocabulary = job.config.integer("vocab_size", vocabularySizes);
   // Of version 1.1 the library's later releases say that tables are tied and outputs not scaled; where the
   // file has a table of the output, that counts. mT5 never scales.
-  bool isTied = !job.weights.find("lm_head.weight");
+  TableNames tables = findTables(job, "", /*isShared=*/true, /*isTied=*/true);
+  TiedTables tied = importTables(job, tables);
   bool saysTied = job.config.boolean("tie_word_embeddings", true);
   bool isScaled =
       job.config.boolean("scale_decoder_outputs", saysTied) && job.config.text("model_type") == "t5";
   job.spec.set("model.vocabulary.source", vocabulary);
   job.spec.set("model.vocabulary.target", vocabulary);
-  job.spec.set("model.embedding.tied", isTied ? "all" : "source_target");
-  job.spec.setText(
-      "weights.names.shared_embedding",
-      job.tensor({"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}));
   if (isScaled)
     job.spec.set("model.output.scale", "inverse_sqrt_width");
-  if (!isTied)
-    job.spec.setText("weights.names.output", "lm_head.{parameter}");
+  if (!tied.output)
+    job.spec.setText("weights.names.output", patternOf(tables.output));
 }
 
 void importPositions(ImportJob &job) {
@@ -100,12 +98,15 @@ void importT5(ImportJob &job) {
   spec.set("model.norm.epsilon", config.number("layer_norm_epsilon", 1e-6));
   for (const char *part : {"attention", "feed_forward", "output"})
     spec.set(std::string("model.biases.") + part, false);
-  importFeedForward(job);
+  bool isGated = importFeedForward(job);
   importPositions(job);
   importEmbeddings(job);
-  importNames(job, config.text("feed_forward_proj").starts_with("gated-"));
+  importNames(job, isGated);
+  // An old tensor that the library passes over, too.
+  job.passedOver.insert("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight");
   constexpr int64_t longest = 1024; // the spec's default: the network knows no limit
-  importDecoding(job, longest);
+  bool isMt5 = config.text("model_type") == "mt5";
+  importDecoding(job, longest, {isMt5 ? std::optional<int64_t>(0) : std::nullopt, 1, 0});
 }
 
 } // namespace attnc

@@ -103,7 +103,8 @@ void TokenizerImporter::run() {
   else if (has("vocab.txt"))
     importWordPieces();
   else
-    job.warnings.push_back("no tokenizer was found: the spec takes token ids");
+    job.warnings.push_back(std::string("no tokenizer was found: the spec takes token ids") +
+                           (job.hasMaskToken ? ", and nothing tells 'tokens.mask'" : ""));
 }
 
 const LanguageStyle *TokenizerImporter::languageStyle() {

@@ -8,6 +8,7 @@
 
 #include "compiler/spec/Diagnostics.h"
 #include "compiler/spec/Spec.h"
+#include "compiler/spec/WeightFiles.h"
 
 namespace attnc {
 
@@ -19,6 +20,9 @@ void checkRecurrent(const Spec &spec, Diagnostics &diagnostics);
 
 /// Connects names; after success the ops stand in an order in which each follows its operands.
 void checkGraph(GraphSpec &graph, Diagnostics &diagnostics);
+
+/// Tensors of the file that a spec without errors does not read.
+std::vector<std::string> unusedTensors(const Spec &spec, const WeightFiles &file);
 
 /// Compares the weights that the spec needs with the weight file's header. Needs a spec without errors.
 void checkWeights(const Spec &spec, Diagnostics &diagnostics);

@@ -44,7 +44,7 @@ static std::vector<Request> requestsOf(const Spec &spec) {
   return requests;
 }
 
-/// Tensors of the file that nothing asks for: one of them may be what a missing name means.
+/// Tensors of the file that nothing asks for.
 static std::vector<std::string> unusedNames(const WeightFiles &file, const std::vector<Request> &requests) {
   std::set<std::string> unused;
   for (const auto &[name, tensor] : file.tensors())
@@ -87,7 +87,7 @@ static void compareAll(const Spec &spec, const std::vector<Request> &requests, c
   // A wrong pattern misses hundreds of names; the first few tell it all.
   constexpr size_t shown = 10;
   std::vector<std::string> unused = unusedNames(file, requests);
-  size_t problems = 0;
+  size_t problems = 0; // of which an unused tensor may be the remedy
   for (const Request &request : requests) {
     std::string problem;
     for (const TensorTerm &term : readReference(request.tensor, file))
@@ -113,6 +113,10 @@ static void warnOfFurtherLayers(const Spec &spec, const WeightFiles &file, Diagn
                          "'layers' is " + std::to_string(*layers) +
                              ", but the weight file has more: " + quote(next) + " is not used");
   }
+}
+
+std::vector<std::string> unusedTensors(const Spec &spec, const WeightFiles &file) {
+  return unusedNames(file, requestsOf(spec));
 }
 
 void checkWeights(const Spec &spec, Diagnostics &diagnostics) {

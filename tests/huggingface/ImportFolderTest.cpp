@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace attnc::tests {
 namespace {
 
@@ -73,10 +75,11 @@ TEST(Import, WhatCannotBeRepresentedIsAnErrorWithKeyAndValue) {
               "'normalize_before' is 'true': only false can be represented");
 }
 
-/// Every tensor of `config`'s model.
-std::string allTensors() {
-  std::vector<std::pair<std::string, std::vector<int64_t>>> tensors = {{"model.shared.weight", {20, 8}},
-                                                                       {"final_logits_bias", {1, 20}}};
+using Tensors = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+
+/// Every tensor of `config`'s model; `more` stand last.
+std::string allTensors(const Tensors &more = {}, const std::string &table = "model.shared.weight") {
+  Tensors tensors = {{table, {20, 8}}, {"final_logits_bias", {1, 20}}};
   auto add = [&](const std::string &name, std::vector<int64_t> shape) {
     tensors.emplace_back(name + ".weight", shape);
     tensors.emplace_back(name + ".bias", std::vector<int64_t>{shape.front()});
@@ -95,20 +98,131 @@ std::string allTensors() {
     add(layer + "fc2", {8, 16});
     add(layer + "final_layer_norm", {8});
   }
+  tensors.insert(tensors.end(), more.begin(), more.end());
   return zeroTensors(tensors);
 }
 
-/// What import makes of `generation` as generation_config.json: the part `decoding` of the spec.
-std::string decodingOf(const std::string &generation) {
+using Files = std::map<std::string, std::string>;
+
+/// The spec that import writes, empty after an error, and what it says.
+struct Imported {
+  std::string spec, messages;
+};
+
+/// Imports a folder of these files and a config.json.
+Imported imported(Files files) {
   TemporaryFolder source, output;
-  source.write("config.json", config);
-  source.write("generation_config.json", generation);
-  source.write("model.safetensors", allTensors());
+  files.try_emplace("config.json", config);
+  for (const auto &[name, content] : files)
+    source.write(name, content);
   std::ostringstream messages;
-  EXPECT_TRUE(importFolder({source.path(), output.path(), {}, {}}, messages)) << messages.str();
-  std::string text = readFile(output.path() + "/model.yaml");
-  size_t begin = text.find("  decoding:\n"), end = text.find("weights:\n");
-  return begin == std::string::npos ? text : text.substr(begin, end - begin);
+  bool isDone = importFolder({source.path(), output.path(), {}, {}}, messages);
+  return {isDone ? readFile(output.path() + "/model.yaml") : std::string(), messages.str()};
+}
+
+void expectHolds(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+void expectLacks(const std::string &text, const std::string &part) {
+  EXPECT_EQ(text.find(part), std::string::npos) << text;
+}
+
+TEST(Import, EqualTablesBecomeOne) {
+  auto [spec, messages] =
+      imported({{"model.safetensors", allTensors({{"model.encoder.embed_tokens.weight", {20, 8}},
+                                                  {"model.decoder.embed_tokens.weight", {20, 8}},
+                                                  {"lm_head.weight", {20, 8}}})}});
+  expectHolds(spec, "tied: all\n");
+  EXPECT_EQ(messages, "warning: no tokenizer was found: the spec takes token ids\n");
+}
+
+TEST(Import, TablesThatDifferAreEachUsed) {
+  std::string tensors = allTensors({{"lm_head.weight", {20, 8}}});
+  tensors.back() = 1;
+  auto [spec, messages] = imported({{"model.safetensors", tensors}});
+  expectHolds(spec, "tied: source_target\n");
+  expectHolds(spec, R"(shared_embedding: "model.shared.weight")");
+  expectHolds(spec, R"(output: "{parameter:lm_head.weight,final_logits_bias}")");
+  expectHolds(messages,
+              "warning: the config ties the tables of tokens, but these differ, and each is used as it is: "
+              "'lm_head.weight', 'model.shared.weight'\n");
+}
+
+TEST(Import, AnUntiedFolderNeedsItsOutputsTable) {
+  std::string untied = replaced(config, R"("d_model")", R"("tie_word_embeddings": false, "d_model")");
+  auto [spec, messages] = imported({{"config.json", untied}, {"model.safetensors", allTensors()}});
+  EXPECT_EQ(spec, "");
+  expectHolds(messages, "the weight file lacks 'lm_head.weight'");
+}
+
+TEST(Import, ATableThatIsMissingIsNotChosenFromTwoThatDiffer) {
+  std::string tensors =
+      allTensors({{"model.encoder.embed_tokens.weight", {20, 8}}}, "model.decoder.embed_tokens.weight");
+  tensors.back() = 1;
+  auto [spec, messages] = imported({{"model.safetensors", tensors}});
+  EXPECT_EQ(spec, "");
+  expectHolds(messages,
+              "error: the weight file lacks 'lm_head.weight', and 'model.decoder.embed_tokens.weight' and "
+              "'model.encoder.embed_tokens.weight', which it could be tied to, differ");
+}
+
+/// As older releases of the library save one name of those that are one table.
+TEST(Import, OneTableMayHaveAnyOfItsNames) {
+  for (const char *name :
+       {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"}) {
+    auto [spec, messages] = imported({{"model.safetensors", allTensors({}, name)}});
+    expectHolds(spec, "tied: all\n");
+    expectHolds(spec, "shared_embedding: \"" + std::string(name) + "\"");
+  }
+}
+
+TEST(Import, TensorsThatNothingReadsAreNamed) {
+  auto [spec, messages] =
+      imported({{"model.safetensors", allTensors({{"model.decoder.layers.0.adapter.weight", {3, 3}}})}});
+  EXPECT_NE(spec, "");
+  expectHolds(messages, "warning: nothing reads these tensors of the weights: "
+                        "'model.decoder.layers.0.adapter.weight'\n");
+}
+
+/// A BERT without heads.
+std::string bertTensors() {
+  Tensors tensors = {{"embeddings.position_ids", {1, 32}},
+                     {"embeddings.word_embeddings.weight", {20, 8}},
+                     {"embeddings.position_embeddings.weight", {32, 8}},
+                     {"embeddings.token_type_embeddings.weight", {2, 8}}};
+  auto add = [&](const std::string &name, std::vector<int64_t> shape) {
+    tensors.emplace_back(name + ".weight", shape);
+    tensors.emplace_back(name + ".bias", std::vector<int64_t>{shape.front()});
+  };
+  add("embeddings.LayerNorm", {8});
+  std::string layer = "encoder.layer.0.";
+  for (const char *name :
+       {"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"})
+    add(layer + name, {8, 8});
+  add(layer + "attention.output.LayerNorm", {8});
+  add(layer + "intermediate.dense", {16, 8});
+  add(layer + "output.dense", {8, 16});
+  add(layer + "output.LayerNorm", {8});
+  return zeroTensors(tensors);
+}
+
+TEST(Import, ABertWithoutATokenizerTakesIds) {
+  auto [spec, messages] = imported({{"config.json", R"({"model_type": "bert", "hidden_size": 8,
+    "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16, "vocab_size": 20,
+    "max_position_embeddings": 32})"},
+                                    {"model.safetensors", bertTensors()}});
+  expectHolds(spec, "tokens:\n    pad: 0");
+  EXPECT_EQ(messages, "warning: no tokenizer was found: the spec takes token ids\n");
+}
+
+/// What import makes of `generation` as generation_config.json: the part `decoding` of the spec.
+std::string decodingOf(const std::string &generation, const std::string &text = config) {
+  Imported result = imported(
+      {{"config.json", text}, {"generation_config.json", generation}, {"model.safetensors", allTensors()}});
+  EXPECT_NE(result.spec, "") << result.messages;
+  size_t begin = result.spec.find("  decoding:\n"), end = result.spec.find("weights:\n");
+  return begin == std::string::npos ? result.spec : result.spec.substr(begin, end - begin);
 }
 
 TEST(Import, RulesOfGenerationBecomeTheSpecs) {
@@ -134,13 +248,61 @@ TEST(Import, RulesOfGenerationBecomeTheSpecs) {
 
 TEST(Import, SamplingHasTheLibrarysDefaults) {
   EXPECT_EQ("  decoding:\n"
-            "    max_length: 32 # without the start token\n"
+            "    max_length: 32\n"
             "    early_stopping: false\n"
             "    do_sample: true\n"
             "    temperature: 0.7\n"
             "    top_k: 50\n"
             "    top_p: 0.9\n",
             decodingOf(R"({"do_sample": true, "temperature": 0.7, "top_p": 0.9})"));
+}
+
+TEST(Import, SettingsOfConfigCountOnlyWithoutAGenerationConfig) {
+  std::string old =
+      replaced(config, R"("d_model")", R"("forced_eos_token_id": 2, "num_beams": 5, "d_model")");
+  expectLacks(decodingOf("{}", old), "forced_eos_token_id");
+  expectLacks(decodingOf("{}", old), "beam");
+  Imported alone = imported({{"config.json", old}, {"model.safetensors", allTensors()}});
+  expectHolds(alone.spec, "forced_eos_token_id: 2\n");
+  expectHolds(alone.spec, "beam: 5 # num_beams\n");
+}
+
+TEST(Import, LengthsOfNewTokensPrevail) {
+  expectHolds(decodingOf(R"({"min_length": 5})"), "min_length: 4 # without the start token\n");
+  std::string both =
+      decodingOf(R"({"min_length": 9, "min_new_tokens": 5, "max_length": 30, "max_new_tokens": 20})");
+  expectHolds(both, "min_length: 5 # min_new_tokens\n");
+  expectHolds(both, "max_length: 20 # max_new_tokens\n");
+}
+
+TEST(Import, SeveralEndTokensAreAListAndNoneIsAnErrorOfTheirFile) {
+  Imported several = imported(
+      {{"generation_config.json", R"({"eos_token_id": [2, 7]})"}, {"model.safetensors", allTensors()}});
+  expectHolds(several.spec, "end: [2, 7] # eos_token_id\n");
+  Imported none =
+      imported({{"generation_config.json", R"({"eos_token_id": []})"}, {"model.safetensors", allTensors()}});
+  EXPECT_EQ(none.spec, "");
+  expectHolds(none.messages,
+              "generation_config.json:1:18: error: 'eos_token_id' is an empty list: a token that ends "
+              "outputs is needed");
+}
+
+TEST(Import, NumbersForSamplingMayBeAnythingWhereNothingIsDrawn) {
+  expectLacks(decodingOf(R"({"temperature": 0.0, "top_p": 0.0})"), "temperature");
+  Imported drawn = imported({{"generation_config.json", R"({"temperature": 0.0, "do_sample": true})"},
+                             {"model.safetensors", allTensors()}});
+  EXPECT_EQ(drawn.spec, "");
+  expectHolds(drawn.messages,
+              "generation_config.json:1:17: error: 'temperature' is '0.0': with 'do_sample' it must "
+              "be in 1e-06 to 1000000");
+}
+
+TEST(Import, TokensThatAFolderDoesNotNameAreThoseOfItsClass) {
+  std::string bare = replaced(config, R"("decoder_start_token_id": 2, "eos_token_id": 2, "pad_token_id": 1)",
+                              R"("bos_token_id": 0)");
+  Imported result = imported({{"config.json", bare}, {"model.safetensors", allTensors()}});
+  expectHolds(result.spec, "start: 2 # decoder_start_token_id\n");
+  expectHolds(result.spec, "end: 2 # eos_token_id\n    pad: 1 # pad_token_id\n");
 }
 
 TEST(Import, RulesOfGenerationAreChecked) {
@@ -155,6 +317,17 @@ TEST(Import, RulesOfGenerationAreChecked) {
                            "'suppress_tokens' must be a list of token ids, found the text 'x'",
                            "'do_sample' must be true or false, found '1'"})
     EXPECT_NE(messages.str().find(part), std::string::npos) << messages.str();
+}
+
+TEST(Import, AnotherTableOfGpt2sOutputIsAnError) {
+  std::string tensors = zeroTensors({{"wte.weight", {9, 8}}, {"lm_head.weight", {9, 8}}});
+  tensors.back() = 1;
+  Imported result =
+      imported({{"config.json", R"({"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 2,
+    "vocab_size": 9, "eos_token_id": 1})"},
+                {"model.safetensors", tensors}});
+  EXPECT_EQ(result.spec, "");
+  expectHolds(result.messages, "error: 'wte.weight' and 'lm_head.weight' differ");
 }
 
 TEST(Import, AnotherScaleOfGpt2sScoresIsAnError) {

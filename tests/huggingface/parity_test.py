@@ -111,11 +111,44 @@ class BartOfManyEnds(Bart):
         return model
 
 
+class UntiedBart(Bart):
+    """Source, target and output have a table each."""
+
+    @staticmethod
+    def make():
+        return transformers.BartForConditionalGeneration(transformers.BartConfig(**SIZES, tie_word_embeddings=False))
+
+
+class BartWithAnotherHead(Bart):
+    """The config ties the tables, but the file has another one for the output, which counts."""
+
+    @staticmethod
+    def make():
+        model = Bart.make()
+        table = model.lm_head.weight.detach()
+        model.lm_head.weight = torch.nn.Parameter(table + 0.3 * torch.randn_like(table))
+        return model
+
+    @classmethod
+    def save(cls, folder):
+        super().save(folder)
+        assert cls.model.config.tie_word_embeddings
+        cls.model = type(cls.model).from_pretrained(folder).eval()
+        assert not torch.equal(cls.model.lm_head.weight, cls.model.model.shared.weight)
+
+
 class MBart(Family, unittest.TestCase):
     @staticmethod
     def make():
         return transformers.MBartForConditionalGeneration(transformers.MBartConfig(
             **SIZES, decoder_start_token_id=2, scale_embedding=True))
+
+
+class UntiedMBart(MBart):
+    @staticmethod
+    def make():
+        return transformers.MBartForConditionalGeneration(transformers.MBartConfig(
+            **SIZES, decoder_start_token_id=2, tie_word_embeddings=False))
 
 
 class Pegasus(Family, unittest.TestCase):
@@ -129,6 +162,12 @@ class M2M100(Family, unittest.TestCase):
     @staticmethod
     def make():
         return transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(**SIZES))
+
+
+class UntiedM2M100(M2M100):
+    @staticmethod
+    def make():
+        return transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(**SIZES, tie_word_embeddings=False))
 
 
 T5_SIZES = dict(vocab_size=WORDS, d_model=32, d_kv=12, d_ff=64, num_layers=2, num_heads=4,
@@ -214,20 +253,26 @@ class Bert(unittest.TestCase):
                 if values.dim() == 1:
                     values.add_(0.2 * torch.randn_like(values))
         self.model.save_pretrained(folder / "source")
-        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [f"w{i}" for i in range(5, WORDS)]
-        (folder / "source/vocab.txt").write_text("".join(word + "\n" for word in words))
+        self.save_tokenizer(folder / "source")
         attnc("import", folder / "source", "-o", folder / "spec")
         attnc("compile", folder / "spec/model.yaml", "-o", folder / "bundle", "--target", "host")
         self.bundle = folder / "bundle"
+
+    def save_tokenizer(self, folder):
+        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [f"w{i}" for i in range(5, WORDS)]
+        (folder / "vocab.txt").write_text("".join(word + "\n" for word in words))
+
+    def run_sources(self, *options):
+        text = "".join(" ".join(f"w{i}" for i in source) + "\n" for source in SOURCES)
+        return attnc("run", self.bundle, "--json", *options, text=text).splitlines()
 
     def outputs(self, ids, model):
         with torch.no_grad():
             return model(input_ids=torch.tensor([ids]))
 
     def test_vectors_are_within_1e_4(self):
-        text = "".join(" ".join(f"w{i}" for i in source) + "\n" for source in SOURCES)
         for which in ("tokens", "pooled"):
-            answers = attnc("run", self.bundle, "--json", "--vectors", which, text=text).splitlines()
+            answers = self.run_sources("--vectors", which)
             self.assertEqual(len(SOURCES), len(answers))
             for source, answer in zip(SOURCES, answers):
                 out = self.outputs([2] + source + [3], self.model.bert)
@@ -241,6 +286,19 @@ class Bert(unittest.TestCase):
             best = self.outputs(masked, self.model).prediction_logits[0, 2].argmax().item()
             wanted = masked[:2] + [best] + masked[3:]
             self.assertEqual(line(wanted) + "\n", attnc("run", self.bundle, "--ids", "--fill-mask", text=line(masked)))
+
+
+class BertOfIds(Bert):
+    """A folder without a tokenizer, which tells of no mask token either."""
+
+    test_masks_are_filled_with_the_most_probable_tokens = None
+
+    def save_tokenizer(self, folder):
+        pass
+
+    def run_sources(self, *options):
+        text = "".join(line([2, *source, 3]) + "\n" for source in SOURCES)
+        return attnc("run", self.bundle, "--ids", "--json", *options, text=text).splitlines()
 
 
 if __name__ == "__main__":
