@@ -43,9 +43,8 @@ private:
   bool oneQuery() const { return tiles.queries == 1; }
 
   /// The first key that some query of the block sees, no later than the last one of all, so that no loop has
-  /// a negative extent. Tiles before it are skipped; blocks before it are visited with no tile left in them,
-  /// for the maxima so far are read back. A stage of its own: inlined into every loop's bounds, Halide 21
-  /// fails on some of these expressions.
+  /// a negative extent. Tiles and blocks before it are skipped. A stage of its own: inlined into every loop's
+  /// bounds, Halide 21 fails on some of these expressions.
   void buildFirstKey() {
     s.firstKey = Func("firstKey");
     s.firstKey(s.queryBlock, s.head, s.batch) =
@@ -120,6 +119,11 @@ private:
   /// every weight above 2^-76.
   static Expr weightOf(Expr x) { return exp2Bounded(max(x, -100.f)) - 0x1p-100f; }
 
+  /// Whether the block holds the first key or later ones.
+  Expr isAfterFirst(Expr block) const {
+    return (block + 1) * tiles.keys > s.firstKey(s.queryBlock, s.head, s.batch);
+  }
+
   Expr blockCount() const { return min((keys + (tiles.keys - 1)) / tiles.keys, MaxKeyBlocks); }
 
   void buildMaximum() {
@@ -133,6 +137,8 @@ private:
     s.blockMaximum(at) = max(s.blockMaximum(at), maxPairwise(score, tiles.keyTile));
     s.earlier = RDom(0, blockCount(), "earlier");
     s.earlier.where(s.earlier < s.block);
+    if (in.keyStart)
+      s.earlier.where(isAfterFirst(s.earlier));
     s.maximumBefore = Func("maximumBefore");
     s.maximumBefore(at) = LowestMaximum;
     s.maximumBefore(at) =
@@ -171,6 +177,8 @@ private:
     s.decay(perBlock) = weightOf(s.maximumBefore(perBlock) - s.maximum(perBlock));
     s.blocks = RDom(0, blockCount(), "blocks");
     s.blocks.where(s.blocks * tiles.keys < end());
+    if (in.keyStart)
+      s.blocks.where(isAfterFirst(s.blocks));
     Expr added = select(
         s.width < in.valueWidth,
         s.blockContext(min(s.width, in.valueWidth - 1), s.query, s.blocks, s.queryBlock, s.head, s.batch),

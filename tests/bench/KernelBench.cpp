@@ -22,6 +22,7 @@ struct Measurement {
   Sizes sizes;
   double operations; // floating point
   double bytes;      // of weights that the caches near the core do not hold
+  int64_t seen = 0;  // attention: keys before a padding mask, the last input; 0: there is none
 };
 
 std::string linearText(int in, int out) {
@@ -34,17 +35,21 @@ std::string linearText(int in, int out) {
          "\n  %1 = attn.activation relu %0 : " + y + "\n  attn.yield %1 : " + y + "\n}\n";
 }
 
-std::string attentionText(bool causal) {
+std::string attentionText(bool causal, bool padded = false) {
   std::string q = "tensor<?x8x?x64xf32, #attn.axes<batch, head, query, width>>";
   std::string k = causal ? q : "tensor<?x8x?x64xf32, #attn.axes<batch, head, key, width>>";
   std::string s = causal ? "tensor<?x8x?x?xf32, #attn.axes<batch, head, query, query>>"
                          : "tensor<?x8x?x?xf32, #attn.axes<batch, head, query, key>>";
+  std::string lengths = "tensor<?xi32, #attn.axes<batch>>";
   std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %k: " + k + ", %v: " + k +
+                     (padded ? ", %lengths: " + lengths : "") +
                      "):\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + k + ") -> " + s +
                      "\n  %1 = attn.scale %0 by 0.125 : " + s + "\n";
   if (causal)
     text += "  %2 = attn.causal_mask %1 : " + s + "\n";
-  return text + "  %3 = attn.softmax " + (causal ? "%2" : "%1") + " : " + s +
+  if (padded)
+    text += "  %2 = attn.padding_mask %1, %lengths : (" + s + ", " + lengths + ") -> " + s + "\n";
+  return text + "  %3 = attn.softmax " + (causal || padded ? "%2" : "%1") + " : " + s +
          "\n  %4 = attn.matmul %3, %v : (" + s + ", " + k + ") -> " + q + "\n  attn.yield %4 : " + q +
          "\n}\n";
 }
@@ -73,6 +78,13 @@ std::vector<Measurement> measurements() {
                      4.0 * 8 * 64 * pairs,
                      0});
     }
+  for (int64_t seen : {2048, 1024, 128})
+    all.push_back({"padded attention 2048, " + std::to_string(seen) + " seen",
+                   attentionText(false, true),
+                   {{"batch", 1}, {"query", 2048}, {"key", 2048}},
+                   4.0 * 8 * 64 * 2048 * double(seen),
+                   0,
+                   seen});
   return all;
 }
 
@@ -83,6 +95,8 @@ void measure(const Measurement &what, const Variant &variant, double arithmetic,
     return;
   double compiling = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::vector<Array> inputs = kernel.randomInputs(what.sizes, {}, 1);
+  if (what.seen != 0)
+    std::fill(inputs.back().values.begin(), inputs.back().values.end(), double(what.seen));
   double difference =
       largestDifference(reference::interpret(kernel.op(), inputs, 0)[0], kernel.run(inputs, what.sizes)[0]);
   double seconds = kernel.fastestRun(inputs, what.sizes);

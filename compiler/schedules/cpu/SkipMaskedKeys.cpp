@@ -1,0 +1,112 @@
+//===- SkipMaskedKeys.cpp - no work for keys that a mask hides --------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/schedules/cpu/SkipMaskedKeys.h"
+
+#include <algorithm>
+#include <utility>
+
+using namespace Halide::Internal;
+
+namespace attnc {
+namespace {
+
+/// A condition under which an iteration writes what its loop is for, in terms of what is known at the head of
+/// the loop's body; none of `known`.
+class GuardFinder : public IRVisitor {
+public:
+  GuardFinder(const std::string &loop, const std::vector<Halide::Expr> &known)
+      : buffer(loop.substr(0, loop.find('.'))), known(known) {}
+
+  /// Not defined where some writes have no condition, or another one.
+  Halide::Expr guard() const { return isUnguarded ? Halide::Expr() : found; }
+
+private:
+  using IRVisitor::visit;
+
+  void visit(const LetStmt *let) override {
+    lets.emplace_back(let->name, let->value);
+    let->body.accept(this);
+    lets.pop_back();
+  }
+
+  void visit(const IfThenElse *branch) override {
+    Halide::Expr condition = atHead(branch->condition);
+    if (isInside || branch->else_case.defined() || isKnown(condition) || expr_uses_vars(condition, loops))
+      return IRVisitor::visit(branch);
+    bool hadWrites = std::exchange(hasWrites, false);
+    isInside = true;
+    branch->then_case.accept(this);
+    isInside = false;
+    if (hasWrites) {
+      isUnguarded |= found.defined() && !equal(found, condition);
+      found = condition;
+    }
+    hasWrites |= hadWrites;
+  }
+
+  void visit(const For *loop) override {
+    ScopedBinding<void> inside(loops, loop->name);
+    loop->body.accept(this);
+  }
+
+  void visit(const Store *store) override {
+    if (store->name != buffer)
+      return;
+    hasWrites = true;
+    isUnguarded |= !isInside;
+  }
+
+  Halide::Expr atHead(Halide::Expr condition) const {
+    for (auto let = lets.rbegin(); let != lets.rend(); ++let)
+      condition = substitute(let->first, let->second, condition);
+    return condition;
+  }
+
+  bool isKnown(const Halide::Expr &condition) const {
+    return std::any_of(known.begin(), known.end(),
+                       [&](const Halide::Expr &other) { return equal(other, condition); });
+  }
+
+  const std::string buffer;
+  const std::vector<Halide::Expr> &known;
+  std::vector<std::pair<std::string, Halide::Expr>> lets;
+  Scope<void> loops; // around the statement that is visited
+  Halide::Expr found;
+  bool isInside = false, hasWrites = false, isUnguarded = false;
+};
+
+class SkipMaskedKeys : public IRMutator {
+  using IRMutator::visit;
+
+  Stmt visit(const For *loop) override {
+    Stmt visited = IRMutator::visit(loop);
+    loop = visited.as<For>();
+    if (!isOverKeys(loop->name))
+      return visited;
+    std::vector<Halide::Expr> guards; // the outermost one first
+    for (;;) {
+      GuardFinder finder(loop->name, guards);
+      loop->body.accept(&finder);
+      if (!finder.guard().defined())
+        break;
+      guards.push_back(finder.guard());
+    }
+    Stmt body = loop->body;
+    for (auto guard = guards.rbegin(); guard != guards.rend(); ++guard)
+      body = IfThenElse::make(*guard, body);
+    return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
+                     loop->device_api, body);
+  }
+
+  /// Loops of the stages `state` and `scores` (see Attention.h), as Halide names them.
+  static bool isOverKeys(const std::string &loop) {
+    return loop.find(".s1.blocks$x") != loop.npos || loop.find(".s1.scored$y") != loop.npos;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<IRMutator> makeSkipMaskedKeys() { return std::make_unique<SkipMaskedKeys>(); }
+
+} // namespace attnc
