@@ -121,6 +121,8 @@ void importNames(ImportJob &job, const Traits &traits, const std::string &prefix
       set("_embedding_norm", prefix + side + ".layernorm_embedding.{parameter}");
     if (traits.isPreNorm)
       set("_final_norm", prefix + side + ".layer_norm.{parameter}");
+    if (traits.isFairseqStyle) // sinusoids, which old folders hold
+      job.passedOver.insert(prefix + side + ".embed_positions.weights");
   }
 }
 
