@@ -52,12 +52,30 @@ private:
   std::map<std::tuple<unsigned, unsigned, std::string>, int> counts;
 };
 
+/// Each kernel, how often it is called, and by which entries where there are several.
 void printKernels(mlir::ModuleOp module) {
-  std::map<std::string, int> calls;
-  module.walk([&](attn::CallOp call) { ++calls[call.getKernel().str()]; });
-  std::cout << "\n" << calls.size() << " kernels:\n";
-  for (const auto &[kernel, count] : calls)
-    std::cout << "  " << kernel << ", called in " << count << (count == 1 ? " place\n" : " places\n");
+  std::map<std::string, std::vector<std::pair<std::string, int>>> calls;
+  int entries = 0;
+  for (auto entry : module.getOps<mlir::func::FuncOp>()) {
+    ++entries;
+    entry.walk([&](attn::CallOp call) {
+      auto &counts = calls[call.getKernel().str()];
+      if (counts.empty() || counts.back().first != entry.getName())
+        counts.emplace_back(entry.getName(), 0);
+      ++counts.back().second;
+    });
+  }
+  std::cout << "\n" << calls.size() << (calls.size() == 1 ? " kernel:\n" : " kernels:\n");
+  for (const auto &[kernel, counts] : calls) {
+    int total = 0;
+    std::string perEntry;
+    for (const auto &[entry, count] : counts) {
+      total += count;
+      perEntry += (perEntry.empty() ? ": " : ", ") + entry + " " + std::to_string(count);
+    }
+    std::cout << "  " << kernel << ", called in " << total << (total == 1 ? " place" : " places")
+              << (entries > 1 ? perEntry : "") << "\n";
+  }
 }
 
 int explain(const std::string &spec, const std::string &weights) {

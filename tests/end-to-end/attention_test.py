@@ -4,15 +4,11 @@ loops in double precision. Each is one attention kernel."""
 
 import math
 import random
-import struct
 import unittest
 
 from bundles import attnc, compile_bundle, scratch
 from kernel_call import Bundle
-
-
-def f32(x):
-    return struct.unpack("f", struct.pack("f", x))[0]
+from positions import t5_bucket, turn
 
 
 def numbers(count, seed):
@@ -273,34 +269,10 @@ class AttentionGraphs(unittest.TestCase):
                 inputs = "    starts: {shape: [batch], type: i32}\n" if starts else ""
                 text = graph(shape, ops, inputs, f"table: {{shape: [64, {turned}], sinusoid: concatenated, base: 500}}")
 
-                def turn(row, position):
-                    row = list(row)
-                    for j in range(turned // 2):
-                        a, b = (2 * j, 2 * j + 1) if interleaved else (j, j + turned // 2)
-                        angle = position * 500 ** (-2 * j / turned)
-                        row[a], row[b] = (row[a] * math.cos(angle) - row[b] * math.sin(angle),
-                                          row[b] * math.cos(angle) + row[a] * math.sin(angle))
-                    return row
-
+                at = lambda row, position: turn(row, position, turned, 500, interleaved)
                 start = lambda b: starts[b] if starts else 0
-                self.check(shape, text, lambda q, k, b, h, i, j: dot(turn(q, start(b) + i), turn(k, start(b) + j)),
+                self.check(shape, text, lambda q, k, b, h, i, j: dot(at(q, start(b) + i), at(k, start(b) + j)),
                            [starts] if starts else [])
-
-
-def t5_bucket(distance, bidirectional, buckets, most):
-    """`_relative_position_bucket` of Transformers, in float32."""
-    result = 0
-    if bidirectional:
-        buckets //= 2
-        result = buckets if distance > 0 else 0
-        distance = abs(distance)
-    else:
-        distance = -min(distance, 0)
-    exact = buckets // 2
-    if distance < exact:
-        return result + distance
-    share = f32(f32(math.log(f32(distance / exact))) / f32(math.log(most / exact)))
-    return result + min(exact + int(f32(share * (buckets - exact))), buckets - 1)
 
 
 class Expressions(unittest.TestCase):

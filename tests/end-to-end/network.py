@@ -10,6 +10,7 @@ import re
 import struct
 
 import bundles
+from positions import Learned
 
 
 def make_weights(spec, path, seed):
@@ -67,14 +68,18 @@ def log_softmax(row):
 
 
 class Network:
-    """`side` is encoder or decoder; the other settings are those of the spec."""
+    """`side` is encoder or decoder; the other settings are those of the spec. `score` and `cross_score` are functions of
+    a score, its head, query and key."""
 
     def __init__(self, weights, side, heads, layers, activation="relu", norm="layer", epsilon=1e-5, pre=False,
-                 gated=False, embedding_norm=False, embedding_scale=1.0):
+                 gated=False, embedding_norm=False, embedding_scale=1.0, positions=Learned(), attention_scale=None,
+                 window=None, score=None, cross_score=None):
         self.weights, self.side, self.heads, self.layers = weights, side, heads, layers
         self.activation, self.kind, self.epsilon = ACTIVATIONS[activation], norm, epsilon
         self.pre, self.gated = pre, gated
         self.embedding_norm, self.embedding_scale = embedding_norm, embedding_scale
+        self.positions, self.attention_scale, self.window = positions, attention_scale, window
+        self.expressions = {"self_attn": score, "cross_attn": cross_score}
 
     def linear(self, rows, name):
         bias = self.weights.get(name + ".bias")
@@ -91,19 +96,39 @@ class Network:
             out.append([x + b for x, b in zip(scaled, bias)] if bias else scaled)
         return out
 
-    def attend(self, rows, name):
-        """Self-attention; in a decoder nobody looks ahead."""
-        query, key, value = (self.linear(rows, f"{name}.{projection}_proj") for projection in "qkv")
+    def is_seen(self, query, key):
+        """In self-attention: nobody looks ahead in a decoder, nor past the window."""
+        ahead = key <= query or self.side == "encoder"
+        return ahead and (self.window is None or abs(key - query) <= self.window)
+
+    def score(self, product, kind, head, query, key):
+        if kind == "self_attn":
+            product += self.positions.bias(self.weights, self.side, head, self.heads, key - query)
+        expression = self.expressions[kind]
+        return expression(product, head, query, key) if expression else product
+
+    def attend(self, rows, name, memory=None):
+        """Attention to the rows themselves, or to `memory`; heads of queries share heads of keys."""
+        kind = "cross_attn" if memory else "self_attn"
+        memory = memory or rows
+        query = self.linear(rows, name + ".q_proj")
+        key, value = (self.linear(memory, f"{name}.{projection}_proj") for projection in "kv")
         width = len(query[0]) // self.heads
+        scale = self.attention_scale or 1 / math.sqrt(width)
+        shared = len(query[0]) // len(key[0])
         context = [[] for _ in rows]
         for head in range(self.heads):
             part = slice(head * width, (head + 1) * width)
+            kept = slice(head // shared * width, (head // shared + 1) * width)
+            asked, known = [row[part] for row in query], [row[kept] for row in key]
+            if kind == "self_attn":
+                asked, known = ([self.positions.turned(row, p) for p, row in enumerate(side)] for side in (asked, known))
             for q in range(len(rows)):
-                seen = range(q + 1 if self.side == "decoder" else len(rows))
-                scores = [dot(query[q][part], key[k][part]) / math.sqrt(width) for k in seen]
+                seen = [k for k in range(len(memory)) if kind == "cross_attn" or self.is_seen(q, k)]
+                scores = [self.score(dot(asked[q], known[k]) * scale, kind, head, q, k) for k in seen]
                 shares = [math.exp(x) for x in log_softmax(scores)]
                 context[q] += [math.fsum(s * value[k][i] for s, k in zip(shares, seen))
-                               for i in range(part.start, part.stop)]
+                               for i in range(kept.start, kept.stop)]
         return self.linear(context, name + ".o_proj")
 
     def feed_forward(self, rows, name):
@@ -117,24 +142,31 @@ class Network:
             return add(rows, work(self.norm(rows, norm), name))
         return self.norm(add(rows, work(rows, name)), norm)
 
+    def table(self):
+        return self.weights.get(self.side + ".embed.weight") or self.weights["shared.embed.weight"]
+
     def embed(self, ids, types):
         weights = self.weights
-        rows = [[x * self.embedding_scale for x in weights[self.side + ".embed.weight"][i]] for i in ids]
+        rows = [[x * self.embedding_scale for x in self.table()[i]] for i in ids]
         if self.side + ".type_embed.weight" in weights:
             rows = add(rows, [weights[self.side + ".type_embed.weight"][t] for t in types or [0] * len(ids)])
-        rows = add(rows, weights[self.side + ".pos_embed.weight"])
+        rows = add(rows, [self.positions.row(p, weights, self.side, len(rows[0])) for p in range(len(ids))])
         return self.norm(rows, self.side + ".embed_norm") if self.embedding_norm else rows
 
-    def run(self, ids, types=None):
-        """The last layer's rows."""
+    def run(self, ids, types=None, memory=None):
+        """The last layer's rows; `memory` are those of the encoder that a decoder attends to."""
         rows = self.embed(ids, types)
         for layer in range(self.layers):
             prefix = f"{self.side}.layers.{layer}"
             rows = self.block(rows, self.attend, prefix + ".self_attn", prefix + ".self_attn.norm")
+            if memory:
+                look = lambda asked, name: self.attend(asked, name, memory)
+                rows = self.block(rows, look, prefix + ".cross_attn", prefix + ".cross_attn.norm")
             rows = self.block(rows, self.feed_forward, prefix + ".ffn", prefix + ".ffn.norm")
         return self.norm(rows, self.side + ".final_norm") if self.pre else rows
 
-    def log_probabilities(self, rows, bias):
-        """Of the next or masked token at each row; the output's matrix is the embedding's."""
-        table = self.weights[self.side + ".embed.weight"]
-        return [log_softmax([dot(row, word) + b for word, b in zip(table, self.weights[bias])]) for row in rows]
+    def log_probabilities(self, rows, bias, scale=1.0):
+        """Of the next or masked token at each row; without a matrix of its own the output takes the embedding's."""
+        table = self.weights.get(self.side + ".out_proj.weight") or self.table()
+        biases = self.weights.get(bias) or [0.0] * len(table)
+        return [log_softmax([dot(row, word) * scale + b for word, b in zip(table, biases)]) for row in rows]

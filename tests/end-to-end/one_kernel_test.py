@@ -11,7 +11,7 @@ EXAMPLE = ROOT / "examples/one-kernel"
 
 class OneKernel(unittest.TestCase):
     def test_the_graph_is_one_kernel(self):
-        self.assertIn("\n1 kernels:\n", attnc("explain", EXAMPLE / "attention.yaml"))
+        self.assertIn("\n1 kernel:\n", attnc("explain", EXAMPLE / "attention.yaml"))
 
     def test_the_program_gives_what_loops_give(self):
         bundle = compile_bundle(EXAMPLE / "attention.yaml")

@@ -236,7 +236,8 @@ std::vector<KernelCase> attentionCases() {
   };
   std::vector<KernelCase> cases;
   for (int width : {4, 20, 72, 80, 128})
-    cases.push_back(attentionCase(width, false, true, {lengths(1, 1, 1), lengths(3, 33, 140)}));
+    cases.push_back(attentionCase(
+        width, false, true, {lengths(1, 1, 1), lengths(1, 3, 513), lengths(3, 7, 37), lengths(3, 33, 140)}));
   cases.push_back(attentionCase(64, false, true, {lengths(1, 1, 1), lengths(4, 37, 37), lengths(2, 5, 513)}));
   cases.push_back(attentionCase(64, false, false, {lengths(1, 3, 3), lengths(2, 40, 129)}));
   cases.push_back(

@@ -18,6 +18,10 @@ struct KernelCase {
   std::map<int, int64_t> idLimits; // argument -> ids are below this
   /// Arguments whose elements are set per size: argument -> size name whose extent bounds them (exclusive).
   std::map<int, std::string> idSizes;
+  /// Lengths: argument -> size name. The first row has all of it, the second nothing, others up to all.
+  std::map<int, std::string> lengths = {};
+  /// Scores with a third of their elements at minus infinity, the first row all of it.
+  std::vector<size_t> hidden = {};
 };
 
 std::vector<KernelCase> matmulCases();
