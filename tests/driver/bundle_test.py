@@ -289,6 +289,17 @@ class Usage(BundleTest):
             self.assertTrue(calls)
             self.assertEqual(dict(calls), {kernel: int(count) for kernel, count in listed})
 
+    def test_explain_tells_which_entries_call_a_kernel(self):
+        plan = attnc("compile", MODEL, "--emit", "planned", "--weights", "random:1").stdout
+        wanted = collections.defaultdict(list)
+        for entry, body in re.findall(r"func\.func @(\w+)(.*?)\n  }\n", plan, re.DOTALL):
+            for kernel, count in collections.Counter(re.findall(r"attn\.call @(\w+)", body)).items():
+                wanted[kernel].append(f"{entry} {count}")
+        explained = attnc("explain", MODEL, "--weights", "random:1").stdout
+        listed = re.findall(r"^  (\w+), called in \d+ places?: (.*)", explained, re.MULTILINE)
+        self.assertIn("step", explained)
+        self.assertEqual({kernel: ", ".join(entries) for kernel, entries in wanted.items()}, dict(listed))
+
     def explain(self, spec, *options):
         """What is apart and why, with the line, and the kernels with the number of their calls."""
         done = attnc("explain", spec, *options)
