@@ -13,15 +13,17 @@ def sigmoid(x):
 
 
 class RecurrentNetwork:
-    """Settings have the names and words of the spec; gates are in PyTorch's order."""
+    """Settings have the names and words of the spec; `order` is that of the gates in the weights, PyTorch's if none."""
 
     def __init__(self, weights, cell, layers=1, bidirectional=False, reset="after", score=None, place="after",
-                 input_feeding=False, bridge="last", direction="both", context=False, embedding=False):
+                 input_feeding=False, bridge="last", direction="both", context=False, embedding=False, order=None):
         self.weights, self.cell, self.layers, self.reset = weights, cell, layers, reset
         self.directions = ["", "_reverse"] if bidirectional else [""]
         self.score, self.place, self.input_feeding = score, place, input_feeding
         self.bridge, self.direction = bridge, direction
         self.reads_context, self.reads_embedding = context, embedding
+        self.names = "rzn" if cell == "gru" else "ifgo"
+        self.order = order or self.names
 
     def linear(self, name, x, join="."):
         rows, biases = self.weights[name + join + "weight"], self.weights.get(name + join + "bias")
@@ -31,8 +33,8 @@ class RecurrentNetwork:
         rows = self.weights[f"{name}.weight_{operand}_l{layer}"]
         biases = self.weights.get(f"{name}.bias_{operand}_l{layer}", [0] * len(rows))
         sums = [dot(row, x) + bias for row, bias in zip(rows, biases)]
-        width = len(sums) // (3 if self.cell == "gru" else 4)
-        return [sums[at:at + width] for at in range(0, len(sums), width)]
+        width = len(sums) // len(self.order)
+        return [sums[at * width:(at + 1) * width] for at in map(self.order.index, self.names)]
 
     def apply(self, name, layer, x, states):
         """The next states; the first is the output. `layer` may end in `_reverse`."""

@@ -20,8 +20,7 @@ TOLERANCE = 1e-4
 class RecurrentModel:
     """Tests shared by the models. Subclasses give keys of the spec, and what they mean to the reference."""
 
-    cell, keys, meaning = None, "", {}
-    kernels = None  # how many cell kernels there are, and attention kernels of the step
+    cell, keys, weights, meaning = None, "", "", {}
 
     @classmethod
     def setUpClass(cls):
@@ -32,7 +31,7 @@ class RecurrentModel:
 {cls.keys}  vocabulary: {{source: 16, target: 11}}
   tokens: {{start: {START}, end: {END}}}
   decoding: {{max_length: 12}}
-""")
+{cls.weights}""")
         weights = scratch("recurrent.safetensors")
         values = make_weights(cls.spec, weights, seed=5)
         cls.bundle = compile_bundle(cls.spec, "--weights", weights, "--target", "host")
@@ -161,6 +160,45 @@ class Cosine(RecurrentModel, unittest.TestCase):
   biases: {cell: none}
 """
     meaning = {"score": "cosine", "input_feeding": True}
+
+
+class LinearBridges(RecurrentModel, unittest.TestCase):
+    """Both states of an LSTM cross by linears of their own; dot scores; gates as in TensorFlow 1."""
+
+    cell = "lstm"
+    keys = """  width: 14
+  encoder: {layers: 2, width: 7, bidirectional: true}
+  decoder: {layers: 2, attention: {score: dot}}
+  bridge: {kind: linear}
+  embedding: {width: 9}
+"""
+    weights = "weights: {gates: igfo}\n"
+    meaning = {"layers": 2, "bidirectional": True, "score": "dot", "bridge": "linear", "order": "igfo"}
+
+
+class OneDirectionCrosses(RecurrentModel, unittest.TestCase):
+    """An LSTM's last states of the backward direction, through a tanh; the state before asks by dot scores."""
+
+    cell = "lstm"
+    keys = """  width: 14
+  encoder: {layers: 1, width: 7, bidirectional: true}
+  decoder: {layers: 1, attention: {score: dot, place: before}}
+  bridge: {kind: linear_tanh, direction: backward}
+"""
+    meaning = {"bidirectional": True, "score": "dot", "place": "before", "bridge": "linear_tanh", "direction": "backward"}
+
+
+class KerasGates(RecurrentModel, unittest.TestCase):
+    """A GRU with the gates in the order of Keras."""
+
+    cell = "gru"
+    keys = """  width: 10
+  reset: before
+  encoder: {layers: 1, width: 10}
+  decoder: {layers: 1}
+"""
+    weights = "weights: {gates: zrn}\n"
+    meaning = {"reset": "before", "order": "zrn"}
 
 
 if __name__ == "__main__":
