@@ -63,7 +63,7 @@ static void checkTiedOutput(const ModelSpec &model, Diagnostics &diagnostics) {
 
 static void checkGates(const Spec &spec, Diagnostics &diagnostics) {
   const Located<std::string> &gates = spec.weights.gates;
-  if (!gates.given || !gates.valid)
+  if (!gates.given || !gates.valid || !spec.model->recurrent.cell.valid)
     return;
   std::string expected = isRecurrent(*spec.model) ? gateLetters(*spec.model) : "";
   if (expected.empty())
@@ -77,8 +77,8 @@ void checkRecurrent(const Spec &spec, Diagnostics &diagnostics) {
   const ModelSpec &model = *spec.model;
   checkGates(spec, diagnostics);
   const RecurrentSpec &recurrent = model.recurrent;
-  bool areWidthsKnown =
-      recurrent.encoderWidth.valid && recurrent.decoderWidth.valid && recurrent.embeddingWidth.valid;
+  bool areWidthsKnown = recurrent.encoderWidth.valid && recurrent.decoderWidth.valid &&
+                        recurrent.embeddingWidth.valid && recurrent.bidirectional.valid;
   if (!isRecurrent(model) || !areWidthsKnown)
     return;
   checkBridge(model, diagnostics);

@@ -62,7 +62,7 @@ void readRecurrentDecoder(MapReader reader, ModelSpec &model, Diagnostics &diagn
 }
 
 BridgeSpec readBridge(MapReader reader, const RecurrentSpec &recurrent) {
-  if (!*recurrent.bidirectional)
+  if (recurrent.bidirectional.valid && !*recurrent.bidirectional)
     reader.refuse("direction", "for an encoder that is not bidirectional");
   BridgeSpec bridge{reader.location(), reader.choice<BridgeKind>("kind"),
                     reader.choice<BridgeDirection>("direction")};
@@ -74,6 +74,8 @@ BridgeSpec readBridge(MapReader reader, const RecurrentSpec &recurrent) {
 void readCell(MapReader &reader, ModelSpec &model, Diagnostics &diagnostics) {
   RecurrentSpec &recurrent = model.recurrent;
   recurrent.cell = reader.choice<Cell>("cell");
+  if (!recurrent.cell.valid)
+    recurrent.cell.value = Cell::Gru; // a misspelled cell is one: only what holds for all cells is told
   if (!isRecurrent(model))
     return refuseAll(reader, {"reset", "bridge"}, withoutCell);
   if (*recurrent.cell != Cell::Gru)
