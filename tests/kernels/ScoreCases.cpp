@@ -114,7 +114,7 @@ static KernelCase mapCase(const MapText &map, int width, bool oneQuery) {
       startType + ", " + map.tableType + ") -> " + text.scores() +
       " {\n  ^bb0(%score: f32, %b: i32, %h: i32, %at: i32, %to: i32, %table_: " + map.tableType + "):\n" +
       map.body + "    attn.yield %sum : f32\n  }\n" + padding(text, "%1");
-  KernelCase result{"attention_" + map.name + "_" + std::to_string(width) + (oneQuery ? "_step" : ""),
+  KernelCase result{map.name + "_" + std::to_string(width) + (oneQuery ? "_step" : ""),
                     text.kernel(lines),
                     oddSizes(oneQuery),
                     3 * width * U + 1024 * U + 5e-6,
@@ -128,7 +128,7 @@ static KernelCase mapCase(const MapText &map, int width, bool oneQuery) {
 
 /// softcap(s, 3) + slope[head] * (key - query)
 static MapText softcapMap() {
-  return {"map", "tensor<2xf32>", R"(
+  return {"attention_map", "tensor<2xf32>", R"(
     %cap = arith.constant 3.0 : f32
     %part = arith.divf %score, %cap : f32
     %bent = math.tanh %part : f32
@@ -143,7 +143,7 @@ static MapText softcapMap() {
 
 /// ALiBi (Press et al. 2022): s - slope[head] * abs(key - query)
 static MapText alibiMap() {
-  return {"alibi", "tensor<2xf32>", R"(
+  return {"attention_alibi", "tensor<2xf32>", R"(
     %slope = attn.element %table_[%h] : tensor<2xf32>
     %after = arith.subi %to, %at : i32
     %length = math.absi %after : i32
@@ -184,7 +184,7 @@ static MapText bucketMap(bool causal) {
   }
   body += "    %bias = attn.element %table_[%bucket" + std::to_string(count) +
           ", %h] : tensor<8x2xf32>\n    %sum = arith.addf %score, %bias : f32\n";
-  return {causal ? "causal_buckets" : "buckets", "tensor<8x2xf32>", body};
+  return {causal ? "attention_causal_buckets" : "attention_buckets", "tensor<8x2xf32>", body};
 }
 
 /// A bias for each score, some of it minus infinity: {add: [scores, bias]}.
