@@ -98,8 +98,9 @@ class Network:
 
     def is_seen(self, query, key):
         """In self-attention: nobody looks ahead in a decoder, nor past the window."""
-        ahead = key <= query or self.side == "encoder"
-        return ahead and (self.window is None or abs(key - query) <= self.window)
+        if self.side == "decoder" and key > query:
+            return False
+        return self.window is None or abs(key - query) <= self.window
 
     def score(self, product, kind, head, query, key):
         if kind == "self_attn":
