@@ -18,6 +18,7 @@ struct MatmulTile {
   int rows;
   int columns;
   int serves = rows; // inputs of up to so many rows; the last tile of a list serves any number
+  int steps = 0;     // over the input at a time, where row tiles share weights
 
   /// Several row tiles share the weights that are at hand.
   bool isShared() const { return serves > rows; }

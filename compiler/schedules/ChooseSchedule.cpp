@@ -14,19 +14,38 @@ namespace attnc {
 
 // A tile's accumulators, one vector of weights per column group and a broadcast fit the registers. Few rows
 // take wide tiles: a sum needs 4 cycles, two start per cycle, so 8 vectors must be under way. 32 registers: 6
-// x 64 = 24 sums, 8 x 32 = 16, 4 x 64 = 16, 1 x 128 = 8. 16 registers: 6 x 16 = 12, 4 x 16 = 8, 1 x 64 = 8.
+// x 64 = 24 sums, 4 x 64 = 16, 8 x 32 = 16, 1 x 128 = 8. 16 registers: 6 x 16 = 12, 4 x 16 = 8, 1 x 64 = 8.
 // Plain x86-64 multiplies into a register of its own: 2 x 16 = 8 sums, 4 weights, 2 products.
-static std::vector<MatmulTile> matmulTiles(CpuClass kind) {
+static std::vector<MatmulTile> cachedTiles(CpuClass kind) {
   switch (kind) {
   case CpuClass::Avx512:
-    return {{1, 128}, {4, 64}, {4, 64, 16}, {6, 64}};
+    return {{1, 128}, {4, 64}, {8, 32}, {6, 64}};
   case CpuClass::Avx2:
-    return {{1, 64}, {4, 16}, {4, 16, 16}, {6, 16}};
+    return {{1, 64}, {4, 16}, {4, 16, 16, 64}, {6, 16}};
   case CpuClass::Baseline:
     return {{1, 32}, {2, 16}};
   }
   return {};
 }
+
+// Weights from memory are read by all rows in blocks of 16 steps over the input, so that the core, which
+// looks some 500 operations ahead, asks for the next block while it works on this one. Tiles as wide as the
+// sums allow ask for most at a time: their multiply-adds per weight are few, and four panels lie in four
+// pages.
+static std::vector<MatmulTile> streamedTiles(CpuClass kind) {
+  switch (kind) {
+  case CpuClass::Avx512:
+    return {{1, 128}, {2, 128, 16, 16}, {6, 64}};
+  case CpuClass::Avx2:
+    return {{1, 64}, {1, 64, 16, 16}, {6, 16}};
+  case CpuClass::Baseline:
+    return {{1, 32}, {1, 32, 16, 16}, {2, 16}};
+  }
+  return {};
+}
+
+/// Half a second cache of 2 MiB, in floats: the rest is for rows and results.
+constexpr int64_t CachedWeights = (1 << 20) / sizeof(float);
 
 /// 96 rows of 512 floats are 192 KiB: they stay in the second cache while each panel of weights meets them
 /// once.
@@ -36,8 +55,11 @@ constexpr int RowsPerTask = 96;
 constexpr int FewPanels = 16;
 
 // A task is worth a thread from about 2^17 multiplications per row.
-MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out) {
-  MatmulSchedule schedule{matmulTiles(cpu.kind), cpu.lanes, 0, 0};
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out, bool shareTiles) {
+  bool streams = shareTiles && int64_t(in) * out > CachedWeights;
+  MatmulSchedule schedule{streams ? streamedTiles(cpu.kind) : cachedTiles(cpu.kind), cpu.lanes, 0, 0};
+  if (!shareTiles)
+    std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared(); });
   // A tile that reaches past the weight sums its last panel several times. Where there are few panels, LLVM
   // sees that, and shares sums of products among the copies: it adds in another order than in other tiles.
   int panels = (out + PanelColumns - 1) / PanelColumns;

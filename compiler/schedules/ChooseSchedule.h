@@ -19,8 +19,8 @@ struct MatmulSchedule {
   int rowTilesPerTask; // of the last tile
 };
 
-/// `in` and `out` are the weight's widths.
-MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out);
+/// `in` and `out` are the weight's widths; `shareTiles`: whether row tiles may share weights.
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out, bool shareTiles = true);
 
 struct AttentionSchedule {
   AttentionTiles tiles;

@@ -175,9 +175,7 @@ void PipelineBuilder::addCellStage(const CellStage &stage) {
       region.bind(value, {});
     return elements;
   };
-  MatmulSchedule schedule = chooseMatmul(cpu, in, inputs.columns);
-  std::erase_if(schedule.tiles,
-                [](const MatmulTile &tile) { return tile.isShared(); }); // gates have none yet
+  MatmulSchedule schedule = chooseMatmul(cpu, in, inputs.columns, /*shareTiles=*/false); // gates cannot yet
   CellStages stages = buildCell(inputs, schedule.tiles, "result" + std::to_string(pipeline.outputs.size()));
   scheduleCell(stages, schedule);
   addResults(stages.result, stage.results);

@@ -101,6 +101,7 @@ static KernelCase gatedCase(int in, int out, const std::string &activation, bool
 
 std::vector<KernelCase> matmulCases() {
   return {linearCase(512, 512, "relu"),
+          linearCase(520, 516, ""), // more than 1 MiB of weights: tiles of their own
           linearCase(20, 5, ""),
           linearCase(43, 20, "gelu"),
           linearCase(72, 43, "silu"),
@@ -304,8 +305,10 @@ std::vector<KernelCase> vocabularyCases() {
 }
 
 std::vector<KernelCase> narrowVocabularyCases() {
-  return {vocabularyCase(20, 33, "pick"), vocabularyCase(20, 40, ""),       vocabularyCase(20, 43, "top_k"),
-          vocabularyCase(20, 64, "pick"), vocabularyCase(20, 100, "top_k"), vocabularyCase(256, 74, "top_k")};
+  return {vocabularyCase(20, 33, "pick"),    vocabularyCase(20, 40, ""),
+          vocabularyCase(20, 43, "top_k"),   vocabularyCase(20, 64, "pick"),
+          vocabularyCase(20, 100, "top_k"),  vocabularyCase(256, 74, "top_k"),
+          vocabularyCase(272, 1010, "top_k")};
 }
 
 //===----------------------------------------------------------------------===//

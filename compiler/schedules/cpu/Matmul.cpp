@@ -22,12 +22,11 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
   int unrolled = lanesDividing(depth, 4);
   if (tile.isShared()) {
     // Several row tiles share some panels: sums stay in the first cache (16 rows x 128 columns are 8 KiB) and
-    // go through registers for 64 steps over the input at a time. The panels are read side by side, 8 KiB of
-    // each in turn, and while later row tiles use those the next ones arrive.
+    // go through registers for some steps over the input at a time. The panels are read side by side.
     RVar block("block");
     sums.bound_storage(accumulator.rowTile, (tile.serves + tile.rows - 1) / tile.rows);
     sums.bound_storage(accumulator.columnTile, PanelsAtOnce * PanelColumns / tile.columns);
-    update.split(accumulator.k, block, accumulator.k, lanesDividing(depth, 64))
+    update.split(accumulator.k, block, accumulator.k, lanesDividing(depth, tile.steps))
         .reorder(accumulator.column, accumulator.row, accumulator.k, accumulator.rowTile,
                  accumulator.columnTile, block);
   } else {
