@@ -98,11 +98,11 @@ double readLimit(size_t bytes) {
   auto read = [&] {
     for (size_t at = 0; at < part; at += 256)
       for (size_t stream = 0; stream < Streams; ++stream)
-        __asm__ volatile(
-            "vmovups (%0), %%ymm0\n vmovups 32(%0), %%ymm1\n vmovups 64(%0), %%ymm2\n"
-            "vmovups 96(%0), %%ymm3\n vmovups 128(%0), %%ymm0\n vmovups 160(%0), %%ymm1\n"
-            "vmovups 192(%0), %%ymm2\n vmovups 224(%0), %%ymm3" ::"r"(memory.get() + stream * part + at)
-            : "xmm0", "xmm1", "xmm2", "xmm3");
+        for (size_t line = 0; line < 256; line += 64)
+          __asm__ volatile(
+              "movups (%0), %%xmm0\n movups 16(%0), %%xmm1\n"
+              "movups 32(%0), %%xmm2\n movups 48(%0), %%xmm3" ::"r"(memory.get() + stream * part + at + line)
+              : "xmm0", "xmm1", "xmm2", "xmm3");
   };
   return double(part * Streams) / fastest(read);
 }

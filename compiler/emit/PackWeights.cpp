@@ -51,6 +51,7 @@ std::vector<float> transpose(const std::vector<float> &values, int64_t rows, int
 llvm::Expected<std::vector<float>> joinAndPack(const WeightRecipe &recipe, const TensorReader &tensors) {
   std::vector<float> joined; // out x in
   joined.reserve(recipe.out() * recipe.in());
+  llvm::Error problems = llvm::Error::success(); // of all parts
   for (size_t part = 0; part < recipe.tensors.size(); ++part) {
     int64_t rows = recipe.rows[part];
     if (recipe.tensors[part].empty()) {
@@ -63,12 +64,16 @@ llvm::Expected<std::vector<float>> joinAndPack(const WeightRecipe &recipe, const
     if (turned)
       std::swap(shape[0], shape[1]);
     llvm::Expected<std::vector<float>> values = tensors(recipe.tensors[part], shape);
-    if (!values)
-      return values.takeError();
+    if (!values) {
+      problems = llvm::joinErrors(std::move(problems), values.takeError());
+      continue;
+    }
     if (turned)
       *values = transpose(*values, shape[0], shape[1]);
     joined.insert(joined.end(), values->begin(), values->end());
   }
+  if (problems)
+    return problems;
   return packValues(recipe, joined);
 }
 
@@ -100,16 +105,19 @@ llvm::Expected<WeightHashes> packWeights(const std::vector<WeightRecipe> &recipe
     file.write(bytes);
   };
   write(makeHeader(recipes));
+  llvm::Error problems = llvm::Error::success(); // of all weights
   for (const WeightRecipe &recipe : recipes) {
     llvm::Expected<std::vector<float>> stored =
         recipe.tensors.empty() ? constants(recipe) : joinAndPack(recipe, tensors);
-    if (!stored)
-      return llvm::joinErrors(stored.takeError(), file.close());
+    if (!stored) {
+      problems = llvm::joinErrors(std::move(problems), stored.takeError());
+      continue;
+    }
     std::string_view bytes(reinterpret_cast<const char *>(stored->data()), recipe.bytes);
     hashes.tensors.push_back(hash128(bytes));
     write(bytes);
   }
-  if (llvm::Error error = file.close())
+  if (llvm::Error error = llvm::joinErrors(std::move(problems), file.close()))
     return error;
   hashes.file = whole.digits();
   return hashes;

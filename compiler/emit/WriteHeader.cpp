@@ -52,21 +52,27 @@ void writeBestVariant(llvm::raw_ostream &out, StringRef bundle, llvm::ArrayRef<C
       << ";\n#endif\n}\n\n";
 }
 
+/// Macros of the C library are written so (NULL, INT_MAX), but for a few words; one letter is a matrix.
+bool mayBeMacro(StringRef word) {
+  return word.size() > 1 && llvm::none_of(word, llvm::isLower) && llvm::any_of(word, llvm::isAlpha);
+}
+
 /// Words that mean something in C or C++, or in the header itself; a bundle's own begin with its name.
 bool isReserved(StringRef word, StringRef bundle) {
   static const std::set<StringRef> words = {
-      "alignas",  "alignof",      "and",       "asm",       "auto",      "bitand",   "bitor",     "bool",
-      "break",    "case",         "catch",     "char",      "class",     "compl",    "concept",   "const",
-      "continue", "consteval",    "constexpr", "constinit", "decltype",  "default",  "delete",    "do",
-      "double",   "dynamic_cast", "else",      "enum",      "explicit",  "export",   "extern",    "false",
-      "float",    "for",          "friend",    "goto",      "if",        "inline",   "int",       "int32_t",
-      "int64_t",  "linux",        "long",      "mutable",   "namespace", "new",      "noexcept",  "not",
-      "not_eq",   "nullptr",      "operator",  "or",        "or_eq",     "private",  "protected", "public",
-      "register", "requires",     "restrict",  "return",    "short",     "signed",   "sizeof",    "static",
-      "struct",   "switch",       "template",  "this",      "throw",     "true",     "try",       "typedef",
-      "typeid",   "typename",     "typeof",    "union",     "unix",      "unsigned", "using",     "virtual",
-      "void",     "volatile",     "wchar_t",   "while",     "xor",       "xor_eq"};
-  return words.count(word) || word.starts_with("_") || word.starts_with("call_") ||
+      "alignas",  "alignof",   "and",          "asm",       "assert",    "auto",     "bitand",    "bitor",
+      "bool",     "break",     "case",         "catch",     "char",      "class",    "compl",     "concept",
+      "const",    "continue",  "consteval",    "constexpr", "constinit", "decltype", "default",   "delete",
+      "do",       "double",    "dynamic_cast", "else",      "enum",      "errno",    "explicit",  "export",
+      "extern",   "false",     "float",        "for",       "friend",    "goto",     "if",        "inline",
+      "int",      "int32_t",   "int64_t",      "linux",     "long",      "mutable",  "namespace", "new",
+      "noexcept", "not",       "not_eq",       "nullptr",   "offsetof",  "operator", "or",        "or_eq",
+      "private",  "protected", "public",       "register",  "requires",  "restrict", "return",    "short",
+      "signed",   "sizeof",    "static",       "stderr",    "stdin",     "stdout",   "struct",    "switch",
+      "template", "this",      "throw",        "true",      "try",       "typedef",  "typeid",    "typename",
+      "typeof",   "union",     "unix",         "unsigned",  "using",     "virtual",  "void",      "volatile",
+      "wchar_t",  "while",     "xor",          "xor_eq"};
+  return words.count(word) || mayBeMacro(word) || word.starts_with("_") || word.starts_with("call_") ||
          word.starts_with("attnrt_") || word.starts_with((bundle + "_").str());
 }
 

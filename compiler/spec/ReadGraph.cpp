@@ -48,6 +48,7 @@ public:
   explicit GraphReader(Diagnostics &diagnostics) : diagnostics(diagnostics) {}
 
   void readInputs(MapReader inputs);
+  void checkElements(const GraphInput &input);
   void readWeights(MapReader weights);
   void readOps(MapReader ops);
   void readStrides(MapReader strides);
@@ -103,6 +104,18 @@ std::optional<GraphAxis> GraphReader::readAxis(const YamlNode &node) {
   return std::nullopt;
 }
 
+void GraphReader::checkElements(const GraphInput &input) {
+  constexpr int64_t most = 2147483647;
+  int64_t elements = 1; // of one row of the axes without an extent
+  for (const GraphAxis &axis : input.shape) {
+    if (axis.extent.value_or(1) > most / elements) {
+      diagnostics.error(input.shapeWhere, "an input has at most " + std::to_string(most) + " elements");
+      return;
+    }
+    elements *= axis.extent.value_or(1);
+  }
+}
+
 void GraphReader::readInputs(MapReader inputs) {
   forEachMember(inputs, "graph.inputs.NAME", [&](Located<std::string> name, MapReader reader) {
     GraphInput input;
@@ -119,6 +132,7 @@ void GraphReader::readInputs(MapReader inputs) {
       for (const YamlNode &axis : shape->items)
         if (std::optional<GraphAxis> read = readAxis(axis))
           input.shape.push_back(std::move(*read));
+    checkElements(input);
     graph.inputs.push_back(std::move(input));
   });
 }

@@ -229,7 +229,7 @@ std::unique_ptr<SafetensorsFile> SafetensorsFile::open(const std::string &path, 
     error = path + ": " + what;
     return nullptr;
   };
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     return fail(std::strerror(errno));
   struct stat status;

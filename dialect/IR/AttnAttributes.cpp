@@ -9,6 +9,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace attn {
@@ -64,13 +66,19 @@ SizeAttr SizeAttr::plus(SizeAttr other) const {
   return getCanonical(getContext(), terms);
 }
 
+/// Coefficients saturate: no buffer is that large, and what checks sizes says so.
+static int64_t product(int64_t a, int64_t b) {
+  int64_t result;
+  return __builtin_mul_overflow(a, b, &result) ? std::numeric_limits<int64_t>::max() : result;
+}
+
 SizeAttr SizeAttr::times(SizeAttr other) const {
   SmallVector<SizeTerm> terms;
   for (const SizeTerm &a : getTerms())
     for (const SizeTerm &b : other.getTerms()) {
       SmallVector<Attribute> names(a.names.getValue());
       llvm::append_range(names, b.names);
-      terms.push_back(makeTerm(getContext(), a.coefficient * b.coefficient, std::move(names)));
+      terms.push_back(makeTerm(getContext(), product(a.coefficient, b.coefficient), std::move(names)));
     }
   return getCanonical(getContext(), terms);
 }

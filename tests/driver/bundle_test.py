@@ -102,16 +102,19 @@ class Compile(BundleTest):
 name: int
 graph:
   name: for
-  inputs: {{while: {shape}, while_: {shape}, call_sizes: {shape}, int_descriptor: {{shape: [linux, query, width: 20]}}}}
+  inputs: {{while: {shape}, while_: {shape}, "NULL": {shape}, INT_MAX: {shape}, errno: {shape}, call_sizes: {shape}, int_descriptor: {{shape: [linux, query, width: 20]}}}}
   ops:
     b: {{add: [while, while_]}}
-    attnrt_invocation: {{add: [b, call_sizes]}}
+    Q: {{add: ["NULL", INT_MAX]}}
+    c: {{add: [Q, errno]}}
+    d: {{add: [b, c]}}
+    attnrt_invocation: {{add: [d, call_sizes]}}
     int64_t: {{activation: int_descriptor, with: relu}}
   outputs: [attnrt_invocation, int64_t]
 """)
         bundle = self.compile_ok("int", "--target", "x86-64", spec=spec)
         program = self.folder / "names.c"
-        program.write_text('#include "int.h"\n')
+        program.write_text('#include <errno.h>\n#include <limits.h>\n#include "int.h"\n')
         subprocess.run([*CC, "-Wall", "-Werror", "-c", program, f"-I{bundle}", "-o", self.folder / "names.o"], check=True)
 
     def test_two_bundles_link_into_one_program(self):
@@ -399,6 +402,11 @@ class Pack(BundleTest):
     def test_a_misshapen_tensor_is_an_error(self):
         self.other.write_bytes(self.other.read_bytes().replace(b'"shape": [3, 4]', b'"shape": [4, 3]', 1))
         self.refuse(self.other, "has shape [4, 3], but [3, 4] is needed")
+
+    def test_all_wrong_tensors_are_told(self):
+        self.other.write_bytes(self.other.read_bytes().replace(b"key_weight", b"kez_weight").replace(b"value_weight", b"valve_weight"))
+        self.refuse(self.other, "has no tensor 'key_weight'")
+        self.refuse(self.other, "has no tensor 'value_weight'")
 
     def test_a_truncated_file_is_an_error(self):
         self.other.write_bytes(self.other.read_bytes()[:-1])
