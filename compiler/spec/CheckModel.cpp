@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 namespace attnc {
 
@@ -346,19 +347,19 @@ static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
 }
 
 /// One weight's elements are counted in 32 bits by the kernels; all of them must fit a file that can be
-/// mapped.
+/// mapped. Layers have weights of equal shapes: one of them is told.
 static void checkSizes(const ModelSpec &model, Diagnostics &diagnostics) {
   constexpr int64_t mostElements = int64_t(1) << 31, mostBytes = int64_t(1) << 40;
   int64_t bytes = 0;
+  std::set<std::vector<int64_t>> told;
   for (const WeightUse &use : weightsOf(model)) {
     int64_t elements = use.shape.size() == 2 ? use.shape[0] * use.shape[1] : use.shape[0];
     bytes += 4 * elements;
-    if (elements < mostElements)
-      continue;
-    return diagnostics.error(model.where, quote(symbolOf(use)) + " would have " + text(elements) +
-                                              " elements; the most is " + text(mostElements - 1));
+    if (elements >= mostElements && told.insert(use.shape).second)
+      diagnostics.error(model.where, quote(symbolOf(use)) + " would have " + text(elements) +
+                                         " elements; the most is " + text(mostElements - 1));
   }
-  if (bytes > mostBytes)
+  if (told.empty() && bytes > mostBytes)
     diagnostics.error(model.where,
                       "the weights would have " + text(bytes) + " bytes; the most is " + text(mostBytes));
 }

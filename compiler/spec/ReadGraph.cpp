@@ -81,7 +81,7 @@ void GraphReader::forEachMember(MapReader &mapping, const std::string &path, Rea
 }
 
 std::optional<int64_t> GraphReader::readExtent(const YamlNode &node) {
-  constexpr int64_t most = 2147483647;
+  constexpr int64_t most = 16777216; // as a vocabulary has; kernels count bytes of a row in 32 bits
   std::optional<int64_t> extent = node.isScalar() && !node.quoted ? parseInteger(node.text) : std::nullopt;
   if (extent && *extent >= 1 && *extent <= most)
     return extent;
