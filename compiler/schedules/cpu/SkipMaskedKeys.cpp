@@ -12,7 +12,8 @@ namespace attnc {
 namespace {
 
 /// A condition under which an iteration writes what its loop is for, in terms of what is known at the head of
-/// the loop's body; none of `known`.
+/// the loop's body; none of `known`. These conditions read lengths and the first key only, which are there
+/// before the loop.
 class GuardFinder : public IRVisitor {
 public:
   GuardFinder(const std::string &loop, const std::vector<Halide::Expr> &known)
