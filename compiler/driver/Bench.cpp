@@ -119,7 +119,8 @@ void Bench::setLimits(Profile &profile) const {
                     : features.find("avx2") != features.npos  ? 8
                                                               : 4;
   profile.arithmeticLimit = options.bundle.threads * arithmeticLimit(lanes);
-  profile.readLimit = options.bundle.threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
+  profile.readLimit =
+      options.bundle.threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
 }
 
 /// The mean of some requests.
@@ -224,6 +225,7 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
                                            "Also the time before and of each further step, and of each "
                                            "kernel, with its share of the machine's limit");
   command->add_option("--profile-picture", options->picture, "Draw the kernels' times into this SVG file")
+      ->type_name("FILE")
       ->needs(profile);
   command->add_flag("--json", options->json, "Print one object");
   command->callback([options, &exitCode] {

@@ -114,8 +114,9 @@ int compile(const Options &options) {
 void addCompileCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand("compile", "Compile a spec to a bundle");
-  command->add_option("SPEC", options->spec, "The model's YAML file")->required();
-  CLI::Option *bundle = command->add_option("-o,--output", options->bundle, "The bundle to write: a folder");
+  command->add_option("SPEC", options->spec, "The model's YAML file")->required()->type_name("FILE");
+  CLI::Option *bundle = command->add_option("-o,--output", options->bundle, "The bundle to write");
+  bundle->type_name("FOLDER");
   command->add_option(
       "--target", options->targets,
       "CPUs to compile for, separated by commas: x86-64, avx2, avx512, host (this machine's best), or "
@@ -123,10 +124,12 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
   command->add_option("--dtype", options->dtype, "Type of weights and activations")
       ->check(CLI::IsMember({"f32", "bf16", "int8"}))
       ->capture_default_str();
-  command->add_option(
-      "--weights", options->weights,
-      "Instead of the spec's weights: a safetensors file, a folder that holds model.safetensors, or "
-      "random:SEED");
+  command
+      ->add_option(
+          "--weights", options->weights,
+          "Instead of the spec's weights: a safetensors file, a folder that holds model.safetensors, or "
+          "random:SEED")
+      ->type_name("FILE");
   command->add_option("--schedules", options->schedules, "Tuned schedules")->type_name("FILE");
   CLI::Option *phase =
       command->add_option("--emit", options->phase, "Print a phase instead of writing a bundle");

@@ -126,6 +126,7 @@ void addTokenFlags(CLI::App &command, DecodingFlags &flags) {
       ->group(group);
   command
       .add_option("--shortlist", flags.shortlistFile, "A file of ids: no others occur, but for the end token")
+      ->type_name("FILE")
       ->group(group);
   auto *forcedFirst = command.get_option("--forced-bos-token-id");
   command

@@ -96,7 +96,7 @@ int explain(const std::string &spec, const std::string &weights) {
 void addExplainCommand(CLI::App &app, int &exitCode) {
   auto spec = std::make_shared<std::string>(), weights = std::make_shared<std::string>();
   CLI::App *command = app.add_subcommand("explain", "Tell what fused with what, what did not, and why");
-  command->add_option("SPEC", *spec, "The model's YAML file")->required();
-  command->add_option("--weights", *weights, "As for compile: random:SEED needs no file");
+  command->add_option("SPEC", *spec, "The model's YAML file")->required()->type_name("FILE");
+  command->add_option("--weights", *weights, "As for compile: random:SEED needs no file")->type_name("FILE");
   command->callback([=, &exitCode] { exitCode = explain(*spec, *weights); });
 }

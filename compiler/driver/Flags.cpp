@@ -35,7 +35,9 @@ CLI::Validator wholeIn(attnrt::Range range) { return makeValidator(range, true);
 CLI::Validator numberIn(attnrt::Range range) { return makeValidator(range, false); }
 
 void addBundleFlags(CLI::App &command, BundleOptions &options, const std::string &group) {
-  command.add_option("BUNDLE", options.folder, "Folder written by 'attnc compile'")->required();
+  command.add_option("BUNDLE", options.folder, "Folder written by 'attnc compile'")
+      ->required()
+      ->type_name("FOLDER");
   command.add_option("--threads", options.threads, "Threads; 0: one per core")
       ->check(wholeIn({0, 1024}))
       ->group(group);

@@ -10,8 +10,12 @@
 void addImportCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<attnc::ImportOptions>();
   CLI::App *command = app.add_subcommand("import", "Make a spec of a Hugging Face folder");
-  command->add_option("SOURCE", options->source, "Folder with config.json and safetensors")->required();
-  command->add_option("-o,--output", options->output, "Folder for model.yaml and weights")->required();
+  command->add_option("SOURCE", options->source, "Folder with config.json and safetensors")
+      ->required()
+      ->type_name("FOLDER");
+  command->add_option("-o,--output", options->output, "Folder for model.yaml and weights")
+      ->required()
+      ->type_name("FOLDER");
   command->add_option("--source-language", options->sourceLanguage,
                       "Code of the language that sources are in, for models of several");
   command->add_option("--target-language", options->targetLanguage, "The same for outputs");

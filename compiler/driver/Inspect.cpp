@@ -107,7 +107,9 @@ void addInspectCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<attnc::InspectOptions>();
   CLI::App *command =
       app.add_subcommand("inspect", "Show entries, variants, kernels, sizes and the arena's formula");
-  command->add_option("BUNDLE", options->bundle.folder, "Folder written by 'attnc compile'")->required();
+  command->add_option("BUNDLE", options->bundle.folder, "Folder written by 'attnc compile'")
+      ->required()
+      ->type_name("FOLDER");
   command->add_option("--variant", options->bundle.variant,
                       "Kernels to use; the best this machine can run if not given");
   command->add_flag("--self-check", options->selfCheck,

@@ -17,12 +17,13 @@ void addPackCommand(CLI::App &app, int &exitCode) {
   };
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand("pack", "Put other weights of the same shapes into a bundle");
-  command->add_option("BUNDLE", options->bundle, "The bundle to change")->required();
+  command->add_option("BUNDLE", options->bundle, "The bundle to change")->required()->type_name("FOLDER");
   command
       ->add_option(
           "WEIGHTS", options->weights,
           "A safetensors file (F32, F16 or BF16), a folder that holds model.safetensors, or random:SEED")
-      ->required();
+      ->required()
+      ->type_name("FILE");
   command->callback([options, &exitCode] {
     attnc::WeightSource source;
     attnc::Diagnostics diagnostics;

@@ -264,6 +264,7 @@ void addLineFlags(CLI::App &command, RunOptions &options) {
   command
       .add_option("--attention", options.attention,
                   "Draw the first line's cross-attention into this SVG file")
+      ->type_name("FILE")
       ->group(group);
 }
 

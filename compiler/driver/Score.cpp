@@ -74,6 +74,8 @@ Pair Scorer::readPair(const std::string &line) const {
   const size_t tab = line.find('\t');
   if (tab == std::string::npos)
     throw std::runtime_error("has no TAB between source and target");
+  if (line.find('\t', tab + 1) != std::string::npos)
+    throw std::runtime_error("has more than one TAB");
   return {codec.read(ATTNRT_SOURCE, line.substr(0, tab)), codec.read(ATTNRT_TARGET, line.substr(tab + 1)),
           false};
 }

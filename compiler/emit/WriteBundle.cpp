@@ -59,8 +59,21 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const st
   return linkBundle(link);
 }
 
+/// What the runtime has just found wrong with a tokenizer's copy in `folder`, told at the place in the spec
+/// that names its file.
+llvm::Error tokenizerError(const Spec &spec, const std::string &side, const BundleFolder &folder) {
+  const ModelSpec &model = *spec.model;
+  const Location where = (side == "source" ? model.sourceTokenizer : model.targetTokenizer).file.where;
+  llvm::StringRef found = attnrt_last_error();
+  found.consume_front(folder.path() + "/");
+  return llvm::createStringError(spec.file + ":" + std::to_string(where.line) + ":" +
+                                 std::to_string(where.column) + ": the " + side +
+                                 " tokenizer cannot be used: " + found);
+}
+
 /// Writes the tokenizers' files and has the runtime read them: better now than after the kernels.
-llvm::Error writeTokenizers(const TokenizerFiles &files, const Json &manifest, const BundleFolder &folder) {
+llvm::Error writeTokenizers(const Spec &spec, const TokenizerFiles &files, const Json &manifest,
+                            const BundleFolder &folder) {
   for (const TokenizerFile *file :
        {&files.source.file, &files.source.vocabulary, &files.target.file, &files.target.vocabulary})
     if (!file->name.empty())
@@ -72,7 +85,7 @@ llvm::Error writeTokenizers(const TokenizerFiles &files, const Json &manifest, c
     std::string text = tokenizer.dump();
     int32_t vocabulary = manifest["vocabulary"][side];
     if (attnrt_check_tokenizer(folder.path().c_str(), text.size(), text.data(), vocabulary) != ATTNRT_OK)
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), attnrt_last_error());
+      return tokenizerError(spec, side, folder);
   }
   return llvm::Error::success();
 }
@@ -93,7 +106,7 @@ llvm::Error writeBundle(const BundleJob &job, const BundleFolder &folder) {
   if (!tokenizers)
     return tokenizers.takeError();
   Json manifest = makeManifest(job.spec, job.planned, job.name, job.variants, *recipes, *tokenizers);
-  if (llvm::Error error = writeTokenizers(*tokenizers, manifest, folder))
+  if (llvm::Error error = writeTokenizers(job.spec, *tokenizers, manifest, folder))
     return error;
   if (llvm::Error error = writeCode(job, folder, manifestHash(manifest)))
     return error;

@@ -55,7 +55,7 @@ static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
 
 static void checkHead(const ModelSpec &model, Diagnostics &diagnostics) {
   const LocatedId &mask = model.tokens.mask;
-  if (!mask.given || hasMaskedTokenHead(model))
+  if (!mask.given || *model.kind != ModelKind::Encoder || hasMaskedTokenHead(model))
     return;
   diagnostics.error(mask.where, "'mask' has no meaning without 'masked_token_head'");
 }
@@ -186,7 +186,8 @@ static void checkTokens(const ModelSpec &model, Diagnostics &diagnostics) {
   checkAll("end", tokens.ends, vocabulary.target, "target");
   if (tokens.ends.valid && tokens.ends.given && tokens.ends->empty())
     diagnostics.error(tokens.ends.where, "'end' is an empty list; outputs need a token that ends them");
-  check("mask", tokens.mask, vocabulary.source, "source");
+  if (hasMaskedTokenHead(model))
+    check("mask", tokens.mask, vocabulary.source, "source");
   check("pad", required(tokens.pad), vocabulary.target, "target");
   check("unknown", tokens.unknown, vocabulary.target, "target");
   if (!hasEncoder(model))

@@ -5,6 +5,8 @@
 
 #include "compiler/spec/Diagnostics.h"
 
+#include "compiler/spec/Words.h"
+
 #include <algorithm>
 #include <ostream>
 #include <string_view>
@@ -60,12 +62,15 @@ bool Diagnostics::hasTextAt(Location where, std::string_view text) const {
          line.substr(where.column - 1).starts_with(text);
 }
 
-/// `text` without what a terminal might obey: a hostile file is quoted, not played.
+/// `text` without what a terminal might obey or cannot show: a hostile file is quoted, not played.
 static std::string printable(std::string_view text) {
   std::string result(text);
-  for (char &c : result)
-    if ((c >= 0 && c < ' ' && c != '\t' && c != '\n') || c == 0x7f)
+  for (size_t i = 0, length; i < result.size(); i += std::max<size_t>(length, 1)) {
+    char &c = result[i];
+    length = utf8Length(std::string_view(result).substr(i));
+    if (length == 0 || (c >= 0 && c < ' ' && c != '\t' && c != '\n') || c == 0x7f)
       c = '?';
+  }
   return result;
 }
 

@@ -298,8 +298,8 @@ void GraphReader::readOps(MapReader ops) {
       op.operands = readNames(rule->key, entry.value);
       size_t count = op.operands.size();
       if (count && (count < rule->fewestOperands || count > rule->mostOperands))
-        diagnostics.error(entry.where, quote(rule->key) + " has " + std::to_string(count) +
-                                           " operands; it takes " + operandsText(*rule));
+        diagnostics.error(entry.where, quote(rule->key) + " has " + counted(count, "operand") +
+                                           "; it takes " + operandsText(*rule));
       readAttributes(reader, *rule, op);
     }
     graph.ops.push_back(std::move(op));

@@ -392,7 +392,7 @@ ScoreParser::Result ScoreParser::call(size_t offset, const FunctionRule &rule,
                                       std::vector<ScoreExpression> operands) {
   size_t count = operands.size();
   if (count < rule.fewest || count > rule.most)
-    return fail(offset, quote(rule.name) + " has " + std::to_string(count) + " operands; it takes " +
+    return fail(offset, quote(rule.name) + " has " + counted(count, "operand") + "; it takes " +
                             std::to_string(rule.fewest) +
                             (rule.most > rule.fewest ? " to " + std::to_string(rule.most) : ""));
   return apply(offset, rule.function, rule.name, std::move(operands));

@@ -16,6 +16,12 @@ namespace attnc {
 /// terminal.
 std::string quote(std::string_view text);
 
+/// `1 operand` or `2 operands`.
+std::string counted(size_t count, const std::string &noun);
+
+/// The length of the UTF-8 sequence that `text` starts with, or 0 where it is none.
+size_t utf8Length(std::string_view text);
+
 /// The words with commas between them; past 40, an ellipsis.
 std::string listed(const std::vector<std::string> &words);
 

@@ -192,21 +192,6 @@ private:
 
 } // namespace
 
-/// The length of the UTF-8 sequence that `text` starts with, or 0 where it is none.
-static size_t utf8Length(std::string_view text) {
-  auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  auto isTail = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  if (byte(0) < 0x80)
-    return 1;
-  if (byte(0) >= 0xc2 && byte(0) < 0xe0)
-    return isTail(1) ? 2 : 0;
-  if (byte(0) >= 0xe0 && byte(0) < 0xf0)
-    return isTail(1) && isTail(2) && (byte(0) != 0xe0 || byte(1) >= 0xa0) ? 3 : 0;
-  if (byte(0) >= 0xf0 && byte(0) < 0xf5)
-    return isTail(1) && isTail(2) && isTail(3) && (byte(0) != 0xf0 || byte(1) >= 0x90) ? 4 : 0;
-  return 0;
-}
-
 /// Finds bytes that no YAML text has. yaml-cpp would guess at other encodings.
 static bool isText(const std::string &text, Diagnostics &diagnostics) {
   Location where{1, 1};

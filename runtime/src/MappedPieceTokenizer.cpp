@@ -20,7 +20,7 @@ public:
   MappedPieceTokenizer(const NamedContent &model, const JsonReader &ids, const Vocabulary &vocabulary)
       : unknown(vocabulary.unknown) {
     const auto status = processor.LoadFromSerializedProto(model.content);
-    check(status.ok(), ATTNRT_BAD_BUNDLE, model.path, ": is no SentencePiece model: ", status.ToString());
+    check(status.ok(), ATTNRT_BAD_BUNDLE, model.path, ": is no SentencePiece model, or a damaged one");
     pieces.addAll(ids.at("pieces"), vocabulary.size);
     special.addAll(ids.at("added"), vocabulary.size);
     std::vector<AddedToken> tokens;

@@ -14,7 +14,7 @@ public:
   SentencePieceTokenizer(const std::string &path, const std::string &content, const Vocabulary &vocabulary)
       : vocabulary(vocabulary) {
     const auto status = processor.LoadFromSerializedProto(content);
-    check(status.ok(), ATTNRT_BAD_BUNDLE, path, ": is no SentencePiece model: ", status.ToString());
+    check(status.ok(), ATTNRT_BAD_BUNDLE, path, ": is no SentencePiece model, or a damaged one");
     check(processor.GetPieceSize() <= vocabulary.size, ATTNRT_BAD_BUNDLE, path, ": has ",
           processor.GetPieceSize(), " pieces, but the model's vocabulary ends at ", vocabulary.size);
   }

@@ -25,6 +25,7 @@ SANITIZER = os.environ.get("SANITIZER", "")
 HERE = pathlib.Path(__file__).resolve().parent
 GRAPH = HERE / "attend.yaml"
 MODEL = HERE / "tiny.yaml"
+KOREAN_ENGLISH = HERE.parents[1] / "examples/korean-english/model.yaml"
 
 
 def attnc(*arguments, **options):
@@ -264,6 +265,15 @@ class Usage(BundleTest):
         self.refuse(1, "/nowhere.yaml", "compile", "/nowhere.yaml", "-o", self.folder / "x")
         self.refuse(1, "does not know; it knows sse41", "compile", GRAPH, "-o", self.folder / "x", "--target", "x86-64-mmx")
         self.refuse(1, "is no bundle", "compile", GRAPH, "-o", "/", "--weights", self.weights)
+
+    def test_a_tokenizer_that_is_none_is_told_at_its_place_in_the_spec(self):
+        (self.folder / "some.model").write_bytes(b"no pieces")
+        text = KOREAN_ENGLISH.read_text().replace("file: tokenizer.model", "file: some.model")
+        spec = self.folder / "spec.yaml"
+        spec.write_text(text.replace("file: weights.safetensors", "random: 1"))
+        line = 1 + text[:text.index("some.model")].count("\n")
+        self.refuse(1, f"spec.yaml:{line}:42: the source tokenizer cannot be used: some.model: is no SentencePiece model",
+                    "compile", spec, "-o", self.folder / "x")
 
     def test_what_is_not_built_yet_says_so(self):
         for arguments in (("tune", GRAPH), ("compile", GRAPH, "-o", "x", "--dtype", "bf16"),

@@ -54,6 +54,13 @@ TEST(PrintedErrors, QuoteNoControlCharacters) {
   EXPECT_EQ(printed(diagnostics), "a.yaml:1:4: error: found '?[31m'\na: ?[31mred?\n   ^\n");
 }
 
+TEST(PrintedErrors, QuoteNoBytesThatAreNoText) {
+  Diagnostics diagnostics;
+  diagnostics.setSource("a.yaml", "a: \xff\xed\x95\x9c\xe2\x82");
+  diagnostics.error({1, 4}, "found it");
+  EXPECT_EQ(printed(diagnostics), "a.yaml:1:4: error: found it\na: ?\xed\x95\x9c??\n   ^\n");
+}
+
 TEST(PrintedErrors, StopAfterAHundred) {
   Diagnostics diagnostics;
   for (unsigned i = 0; i < 1000; ++i)
