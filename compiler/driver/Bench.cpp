@@ -1,19 +1,20 @@
-//===- Bench.cpp - attnc bench: how fast a bundle decodes ---------------------===//
+//===- Bench.cpp - attnc bench: how fast a bundle is --------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decodes made-up sources to outputs of exactly the wanted length (the end token is suppressed) and times
-// whole requests, encoder included.
+// whole requests, encoder included. Encoders that stand alone encode; graphs are called.
 
+#include "compiler/driver/BenchGraph.h"
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Flags.h"
 #include "compiler/driver/MachineLimits.h"
 #include "compiler/driver/Profile.h"
+#include "compiler/driver/Timing.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -25,37 +26,75 @@ namespace {
 
 struct BenchOptions {
   BundleOptions bundle;
-  int batch = 1, sourceLength = 32, targetLength = 32, beam = 1;
+  int batch = 0, sourceLength = 0, targetLength = 0, beam = 0; // 0: not given
+  GraphBenchOptions graph;
+  double seconds = 1;
   bool profile = false, json = false;
   std::string picture; // of the profile: an SVG file
 };
 
-struct Times {
-  double minimum = 0, median = 0; // milliseconds
-};
+using Report = nlohmann::ordered_json;
+
+/// The kinds of bundles differ in what a call needs.
+void checkFlags(const BenchOptions &options, const std::string &name, const std::string &kind) {
+  enum Rule { Needs, Takes, Refuses };
+  const struct {
+    const char *flag;
+    bool isGiven;
+    Rule decoder, encoder, graph;
+  } flags[] = {{"--batch", options.batch > 0, Needs, Needs, Refuses},
+               {"--source-length", options.sourceLength > 0, Needs, Needs, Refuses},
+               {"--target-length", options.targetLength > 0, Needs, Refuses, Refuses},
+               {"--beam", options.beam > 0, Takes, Refuses, Refuses},
+               {"--profile", options.profile, Takes, Takes, Refuses},
+               {"--entry", !options.graph.entry.empty(), Refuses, Refuses, Takes},
+               {"--sizes", !options.graph.sizes.empty(), Refuses, Refuses, Takes}};
+  const std::string bundle = "'" + name + "', whose kind is " + kind;
+  for (const auto &[flag, isGiven, decoder, encoder, graph] : flags) {
+    const Rule rule = kind == "graph" ? graph : kind == "encoder" ? encoder : decoder;
+    if (isGiven ? rule == Refuses : rule == Needs)
+      throw std::runtime_error(std::string(flag) + (isGiven ? " has no meaning for " : " is needed for ") +
+                               bundle);
+  }
+}
+
+void printReport(const Report &report, bool json) {
+  if (json) {
+    std::cout << report.dump() << '\n';
+    return;
+  }
+  for (const auto &[name, value] : report.items())
+    if (name != "kernels") // a table of their own
+      std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+}
 
 class Bench {
 public:
-  explicit Bench(const BenchOptions &options)
-      : options(options), model(loadDecoder(options.bundle, "bench")),
-        manifest(nlohmann::json::parse(model.manifest())), sources(makeSources()),
-        session(model, makeCapacity()) {}
+  Bench(const Model &model, const BenchOptions &options)
+      : options(options), model(model), manifest(nlohmann::json::parse(model.manifest())),
+        sources(makeSources()), session(model, makeCapacity()),
+        hidden(size_t(options.batch) * options.sourceLength * model.width()) {}
 
   void run();
 
 private:
   std::vector<Ids> makeSources() const;
   attnrt_session_options makeCapacity() const;
+  void encodeOnce();
   void decodeOnce(int length);
   Times measure(int length);
+  std::string title() const;
   Profile profile();
   void setLimits(Profile &profile) const;
 
+  bool isEncoder() const { return model.width() > 0; }
+
   const BenchOptions &options;
-  Model model;
+  const Model &model;
   nlohmann::json manifest;
   std::vector<Ids> sources;
   Session session;
+  std::vector<float> hidden; // what encoders give: batch x source x width
 };
 
 std::vector<Ids> Bench::makeSources() const {
@@ -94,19 +133,14 @@ void Bench::decodeOnce(int length) {
       throw std::runtime_error("an output has not the wanted length: the model gives no other tokens");
 }
 
-/// One run to warm up, then at least five and at least a second.
+void Bench::encodeOnce() {
+  const std::vector<attnrt_ids> views = attnrt::api::view(sources);
+  attnrt::api::check(
+      attnrt_encode(session.handle(), views.size(), views.data(), nullptr, hidden.data(), nullptr));
+}
+
 Times Bench::measure(int length) {
-  using Clock = std::chrono::steady_clock;
-  decodeOnce(length);
-  std::vector<double> times;
-  const auto begin = Clock::now();
-  while (times.size() < 5 || Clock::now() - begin < std::chrono::seconds(1)) {
-    const auto start = Clock::now();
-    decodeOnce(length);
-    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-  }
-  std::sort(times.begin(), times.end());
-  return {times.front(), times[times.size() / 2]};
+  return timeRuns([&] { isEncoder() ? encodeOnce() : decodeOnce(length); }, options.seconds);
 }
 
 /// Limits of one core, as many times as there are threads.
@@ -123,19 +157,27 @@ void Bench::setLimits(Profile &profile) const {
       options.bundle.threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
 }
 
+std::string Bench::title() const {
+  std::string text =
+      model.name() + ", " + model.variant() + ", batch " + std::to_string(options.batch) + ", ";
+  if (!isEncoder())
+    text += "beam " + std::to_string(options.beam) + ", ";
+  text += std::to_string(options.sourceLength);
+  if (!isEncoder())
+    text += " to " + std::to_string(options.targetLength);
+  return text + " tokens, threads " + std::to_string(options.bundle.threads);
+}
+
 /// The mean of some requests.
 Profile Bench::profile() {
   constexpr int requests = 5;
   Profile profile;
-  profile.title = std::string(model.name()) + ", " + model.variant() + ", batch " +
-                  std::to_string(options.batch) + ", beam " + std::to_string(options.beam) + ", " +
-                  std::to_string(options.sourceLength) + " to " + std::to_string(options.targetLength) +
-                  " tokens, threads " + std::to_string(options.bundle.threads);
+  profile.title = title();
   setLimits(profile);
   session.startProfile();
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < requests; ++i)
-    decodeOnce(options.targetLength);
+    isEncoder() ? encodeOnce() : decodeOnce(options.targetLength);
   profile.milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() / requests;
   for (size_t entry = 0; entry < manifest["entries"].size(); ++entry)
@@ -167,19 +209,20 @@ nlohmann::ordered_json describe(const Profile &profile) {
 
 void Bench::run() {
   const Times times = measure(options.targetLength);
-  const double tokens = double(options.batch) * options.targetLength;
-  nlohmann::ordered_json report = {{"variant", model.variant()},
-                                   {"batch", options.batch},
-                                   {"beam", options.beam},
-                                   {"source_length", options.sourceLength},
-                                   {"target_length", options.targetLength},
-                                   {"threads", options.bundle.threads},
-                                   {"tokens_per_second", tokens / times.median * 1000},
-                                   {"ms_minimum", times.minimum},
-                                   {"ms_median", times.median},
-                                   {"arena_bytes", session.arenaBytes()},
-                                   {"state_bytes", session.stateBytes()},
-                                   {"weight_bytes", manifest["weights"]["bytes"]}};
+  const double tokens = double(options.batch) * (isEncoder() ? options.sourceLength : options.targetLength);
+  Report report = {{"variant", model.variant()}, {"batch", options.batch}};
+  if (!isEncoder())
+    report["beam"] = options.beam;
+  report["source_length"] = options.sourceLength;
+  if (!isEncoder())
+    report["target_length"] = options.targetLength;
+  report.update({{"threads", options.bundle.threads},
+                 {"tokens_per_second", tokens / times.median * 1000},
+                 {"ms_minimum", times.minimum},
+                 {"ms_median", times.median},
+                 {"arena_bytes", session.arenaBytes()},
+                 {"state_bytes", session.stateBytes()},
+                 {"weight_bytes", manifest["weights"]["bytes"]}});
   if (options.profile && options.targetLength > 1) {
     const Times first = measure(1);
     report["ms_encode_and_first_step"] = first.median;
@@ -192,15 +235,22 @@ void Bench::run() {
   }
   if (!options.picture.empty() && !(std::ofstream(options.picture) << drawProfile(kernels)).flush())
     throw std::runtime_error(options.picture + ": cannot be written");
-  if (options.json) {
-    std::cout << report.dump() << '\n';
-    return;
-  }
-  report.erase("kernels");
-  for (const auto &[name, value] : report.items())
-    std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
-  if (options.profile)
+  printReport(report, options.json);
+  if (options.profile && !options.json)
     std::cout << '\n' << printProfile(kernels);
+}
+
+void bench(BenchOptions &options) {
+  if (options.bundle.threads == 0) // one per core: the report and the limits say how many that is
+    options.bundle.threads = int(std::max(1u, std::thread::hardware_concurrency()));
+  const Model model = loadBundle(options.bundle);
+  const std::string kind = nlohmann::json::parse(model.manifest())["kind"];
+  checkFlags(options, model.name(), kind);
+  if (kind == "graph")
+    return printReport(benchGraph(model, options.graph, options.bundle.threads, options.seconds),
+                       options.json);
+  options.beam = std::max(options.beam, 1);
+  Bench(model, options).run();
 }
 
 } // namespace
@@ -208,29 +258,30 @@ void Bench::run() {
 
 void addBenchCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<attnc::BenchOptions>();
-  CLI::App *command =
-      app.add_subcommand("bench", "Time decoding: tokens/s and ms (minimum and median) of whole requests");
+  CLI::App *command = app.add_subcommand(
+      "bench", "Time requests: tokens/s and ms (minimum and median) of decoding, of encoders, of graphs");
   attnc::addBundleFlags(*command, options->bundle, "Options");
   const auto length = attnc::wholeIn({1, 1 << 20});
-  command->add_option("--batch", options->batch, "Sentences at once")->required()->check(length);
-  command->add_option("--source-length", options->sourceLength, "Tokens of each source")
-      ->required()
+  command->add_option("--batch", options->batch, "Models: sentences at once")->check(length);
+  command->add_option("--source-length", options->sourceLength, "Models: tokens of each source")
       ->check(length);
-  command->add_option("--target-length", options->targetLength, "Tokens of each output, exactly")
-      ->required()
+  command->add_option("--target-length", options->targetLength, "Decoders: tokens of each output, exactly")
       ->check(length);
-  command->add_option("--beam", options->beam, "Hypotheses per sentence")
+  command->add_option("--beam", options->beam, "Decoders: hypotheses per sentence; 1 if not given")
       ->check(attnc::wholeIn(attnrt::ranges::beam));
+  command->add_option("--entry", options->graph.entry, "Graphs: the graph to call, if there are several");
+  command->add_option("--sizes", options->graph.sizes, "Graphs: the sizes of a call, as batch=1,query=512")
+      ->type_name("NAME=N")
+      ->delimiter(',');
+  command->add_option("--seconds", options->seconds, "Measure for so long, and five runs at least")
+      ->check(attnc::numberIn({0, 3600}))
+      ->capture_default_str();
   CLI::Option *profile = command->add_flag("--profile", options->profile,
-                                           "Also the time before and of each further step, and of each "
-                                           "kernel, with its share of the machine's limit");
+                                           "Models: also the time before and of each further step, and of "
+                                           "each kernel, with its share of the machine's limit");
   command->add_option("--profile-picture", options->picture, "Draw the kernels' times into this SVG file")
       ->type_name("FILE")
       ->needs(profile);
   command->add_flag("--json", options->json, "Print one object");
-  command->callback([options, &exitCode] {
-    if (options->bundle.threads == 0) // one per core: the report and the limits say how many that is
-      options->bundle.threads = int(std::max(1u, std::thread::hardware_concurrency()));
-    exitCode = attnc::runCommand([&] { attnc::Bench(*options).run(); });
-  });
+  command->callback([options, &exitCode] { exitCode = attnc::runCommand([&] { attnc::bench(*options); }); });
 }

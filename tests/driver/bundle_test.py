@@ -248,6 +248,41 @@ class Sanitized(BundleTest):
         self.assertRegex(done.stderr, r"#0 attend_by_hand_linear")
 
 
+class Bench(BundleTest):
+    def test_a_graph_is_called_with_the_sizes_given(self):
+        bundle = self.compile_ok("bundle", "--target", "x86-64")
+        options = ["--sizes", "query=5,batch=2", "--threads", "2", "--seconds", "0.01", "--json"]
+        report = json.loads(attnc("bench", bundle, *options).stdout)
+        self.assertEqual({"batch": 2, "query": 5}, report["sizes"])
+        self.assertEqual(("attend", 2), (report["entry"], report["threads"]))
+        self.assertLessEqual(0, report["ms_minimum"])
+        self.assertLessEqual(report["ms_minimum"], report["ms_median"])
+
+    def test_mistakes_in_the_call_of_a_graph_are_told(self):
+        bundle = self.compile_ok("bundle", "--target", "x86-64")
+        names = "the bundle's names are batch, query"
+        for options, message in (([], f"--sizes: 'batch' is not given; {names}"),
+                                 (["--sizes", "batch=1"], f"--sizes: 'query' is not given; {names}"),
+                                 (["--sizes", "batch=1,key=2"], f"--sizes: 'key=2' is no NAME=N; {names}"),
+                                 (["--sizes", "batch=0,query=1"], f"--sizes: 'batch=0' is no NAME=N; {names}"),
+                                 (["--sizes", "batch=65536,query=65536"], "'words' has more than 2147483647 elements"),
+                                 (["--entry", "atend"], "--entry: 'atend' is not there; the bundle has attend"),
+                                 (["--batch", "1"], "--batch has no meaning for 'attend_by_hand', whose kind is graph")):
+            done = attnc("bench", bundle, *options)
+            self.assertEqual((1, ""), (done.returncode, done.stdout), done.stderr)
+            self.assertIn(message, done.stderr)
+
+    def test_inputs_of_ids_are_not_made_up(self):
+        spec = self.folder / "masked.yaml"
+        spec.write_text("graph:\n  name: g\n  inputs:\n    s: {shape: [batch, head: 1, query, key]}\n"
+                        "    lengths: {shape: [batch], type: i32}\n  ops:\n    m: {padding_mask: [s, lengths]}\n"
+                        "    w: {softmax: m}\n  outputs: [w]\n")
+        compiled = attnc("compile", spec, "-o", self.folder / "masked", "--target", "x86-64")
+        self.assertEqual(0, compiled.returncode, compiled.stderr)
+        done = attnc("bench", self.folder / "masked", "--sizes", "batch=1,query=2,key=3")
+        self.assertIn("'lengths' is of type i32: bench makes up inputs of f32 only", done.stderr)
+
+
 class Usage(BundleTest):
     def refuse(self, code, message, *arguments):
         done = attnc(*arguments)

@@ -33,6 +33,14 @@ class EncoderTest(unittest.TestCase):
         return [json.loads(text) for text in
                 attnc("run", self.bundle, "--ids", "--json", *options, text=lines(sentences)).splitlines()]
 
+    def test_bench_times_the_encoder(self):
+        options = ["--batch", 3, "--source-length", 7, "--seconds", 0.01, "--profile", "--json"]
+        report = json.loads(attnc("bench", self.bundle, *options))
+        self.assertEqual((3, 7), (report["batch"], report["source_length"]))
+        self.assertNotIn("target_length", report)
+        self.assertAlmostEqual(21 / report["ms_median"] * 1000, report["tokens_per_second"], places=3)
+        self.assertEqual({"encode"}, {line["entry"] for line in report["kernels"]})
+
     def assert_rows(self, wanted, got):
         self.assertEqual(len(wanted), len(got))
         for a, b in zip(wanted, got):

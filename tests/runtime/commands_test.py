@@ -233,7 +233,7 @@ class Commands(unittest.TestCase):
             (["--versoin"], "'--versoin' is no option of 'attnc'; did you mean '--version'?"),
             (["run"], "BUNDLE is required"),
             (["run", "a", "b"], "'b' is one argument too many for 'attnc run'"),
-            (["bench", self.bundle], "--batch is required"),
+            (["bench", self.bundle, "--batch", 0], "--batch: '0' is not in 1 to 1048576"),
             (["run", self.bundle, "--bem", 3], "'--bem' is no option of 'attnc run'; did you mean '--beam'?"),
             (["run", self.bundle, "--n_best=3"], "'--n_best' is no option of 'attnc run'; did you mean '--n-best'?"),
             (["run", self.bundle, "--beam", "x"], "--beam: 'x' is no whole number from 1 to 1024"),
@@ -273,6 +273,14 @@ class Commands(unittest.TestCase):
         self.assertGreaterEqual(report["threads"], 1)  # as many as there are cores
         self.assertGreater(report["arena_bytes"], 0)
         self.assertEqual([], report["kernels"])  # the toy's entries tell nothing
+
+    def test_bench_names_the_flags_that_a_decoder_needs_or_has_no_use_for(self):
+        source = ["--batch", 2, "--source-length", 8]
+        for options, message in (([], "--batch is needed for"), (source, "--target-length is needed for"),
+                                 ([*source, "--target-length", 6, "--sizes", "query=3"], "--sizes has no meaning for")):
+            done = self.call("bench", self.bundle, *options)
+            self.assertEqual((1, ""), (done.returncode, done.stdout))
+            self.assertIn(f"{message} 'toy', whose kind is encoder_decoder", done.stderr)
 
     def test_a_profile_picture_needs_a_profile(self):
         options = ["--batch", 1, "--source-length", 4, "--target-length", 4]

@@ -1,0 +1,115 @@
+//===- BenchGraph.cpp - attnc bench of a graph --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls an entry as programs do, through attnrt_graph_call(), with random numbers as inputs.
+
+#include "compiler/driver/BenchGraph.h"
+#include "compiler/driver/Timing.h"
+#include "compiler/spec/MapReader.h"
+#include "compiler/spec/Words.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+
+namespace attnc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Json &findEntry(const Json &entries, const std::string &wanted) {
+  std::vector<std::string> names;
+  for (const Json &entry : entries) {
+    names.push_back(entry["name"]);
+    if (entry["name"] == wanted || (wanted.empty() && entries.size() == 1))
+      return entry;
+  }
+  throw std::runtime_error(
+      "--entry: " + (wanted.empty() ? "one must be chosen" : quote(wanted) + " is not there") +
+      "; the bundle has " + listed(names));
+}
+
+/// The values of `names`, in their order.
+std::vector<int64_t> readSizes(const std::vector<std::string> &given, const std::vector<std::string> &names) {
+  std::vector<int64_t> sizes(names.size(), 0);
+  for (const std::string &text : given) {
+    const size_t equals = std::min(text.find('='), text.size());
+    const auto at = std::find(names.begin(), names.end(), text.substr(0, equals));
+    const std::optional<int64_t> value =
+        equals < text.size() ? parseInteger(text.substr(equals + 1)) : std::nullopt;
+    if (at == names.end() || !value || *value < 1)
+      throw std::runtime_error("--sizes: " + quote(text) + " is no NAME=N; the bundle's names are " +
+                               listed(names));
+    sizes[at - names.begin()] = *value;
+  }
+  for (size_t i = 0; i < names.size(); ++i)
+    if (sizes[i] == 0)
+      throw std::runtime_error("--sizes: " + quote(names[i]) + " is not given; the bundle's names are " +
+                               listed(names));
+  return sizes;
+}
+
+using Tensor = std::vector<float>;
+
+/// Room for an argument or result, random if it is read.
+Tensor makeTensor(const Json &described, const std::vector<std::string> &names,
+                  const std::vector<int64_t> &sizes, bool isInput) {
+  const std::string name = described["name"];
+  if (isInput && described["type"] != "f32")
+    throw std::runtime_error(quote(name) + " is of type " + described["type"].get<std::string>() +
+                             ": bench makes up inputs of f32 only");
+  if (described.contains("strides"))
+    throw std::runtime_error(quote(name) + " has strides: bench makes up dense tensors only");
+  constexpr int64_t most = (int64_t(1) << 31) - 1; // elements of a tensor of a graph
+  int64_t count = 1;
+  for (const Json &extent : described["shape"]) {
+    const int64_t value = extent.is_number()
+                              ? extent.get<int64_t>()
+                              : sizes[std::find(names.begin(), names.end(), extent) - names.begin()];
+    if (value > most / count)
+      throw std::runtime_error(quote(name) + " has more than " + std::to_string(most) + " elements");
+    count *= value;
+  }
+  Tensor values(count);
+  std::mt19937 random(1); // the same on each run
+  std::uniform_real_distribution<float> anyNumber(-1, 1);
+  if (isInput)
+    for (float &value : values)
+      value = anyNumber(random);
+  return values;
+}
+
+} // namespace
+
+Json benchGraph(const Model &model, const GraphBenchOptions &options, int threads, double seconds) {
+  const Json manifest = Json::parse(model.manifest());
+  const Json &entry = findEntry(manifest["entries"], options.entry);
+  const std::string name = entry["name"];
+  const std::vector<std::string> names = manifest["sizes"];
+  const std::vector<int64_t> sizes = readSizes(options.sizes, names);
+  std::vector<Tensor> tensors;
+  for (const Json &argument : entry["arguments"])
+    tensors.push_back(makeTensor(argument, names, sizes, true));
+  for (const Json &result : entry["results"])
+    tensors.push_back(makeTensor(result, names, sizes, false));
+  std::vector<void *> pointers;
+  for (Tensor &tensor : tensors)
+    pointers.push_back(tensor.data());
+
+  attnrt_pool *made = nullptr;
+  attnrt::api::check(attnrt_pool_create(threads, &made));
+  const std::unique_ptr<attnrt_pool, decltype(&attnrt_pool_destroy)> pool(made, attnrt_pool_destroy);
+  const Times times = timeRuns(
+      [&] {
+        attnrt::api::check(attnrt_graph_call(model.handle(), pool.get(), name.c_str(), sizes.size(),
+                                             sizes.data(), pointers.size(), pointers.data()));
+      },
+      seconds);
+  Json report = {{"variant", model.variant()}, {"entry", name}};
+  for (size_t i = 0; i < names.size(); ++i)
+    report["sizes"][names[i]] = sizes[i];
+  report.update({{"threads", threads}, {"ms_minimum", times.minimum}, {"ms_median", times.median}});
+  return report;
+}
+
+} // namespace attnc

@@ -1,0 +1,20 @@
+//===- Timing.h - how long something takes, run again and again ---------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ATTNC_COMPILER_DRIVER_TIMING_H
+#define ATTNC_COMPILER_DRIVER_TIMING_H
+
+#include <functional>
+
+namespace attnc {
+
+struct Times {
+  double minimum = 0, median = 0; // milliseconds
+};
+
+/// One run to warm up, then at least five and at least `seconds`.
+Times timeRuns(const std::function<void()> &run, double seconds);
+
+} // namespace attnc
+
+#endif // ATTNC_COMPILER_DRIVER_TIMING_H
