@@ -245,7 +245,11 @@ void Runner::drawAttention(const Ids &source, const Ids &target) {
 void addLineFlags(CLI::App &command, RunOptions &options) {
   const char *group = "Lines";
   command.add_option("--prefix", options.prefix, "What every output begins with")->group(group);
-  auto *ids = command.add_flag("--ids", options.bundle.ids, "Lines are token ids, in and out")->group(group);
+  auto *ids = command
+                  .add_flag("--ids", options.bundle.ids,
+                            "Lines are token ids, in and out. Nothing is added to a source: it ends with the "
+                            "model's source_end where there is one, with its last token otherwise")
+                  ->group(group);
   command
       .add_option("--source-language", options.sourceLanguage,
                   "Code of the language that lines are in, for a model of several")

@@ -16,6 +16,9 @@ namespace attnc {
 // Maxima are no lower than this, so that masked scores are far below every maximum.
 constexpr float LowestMaximum = 0.5f * MaskedScore;
 
+// Keys whose masks are looked at together; divides every block.
+constexpr int SeenAtOnce = 16;
+
 namespace {
 /// Builds the stages one after the other; members are what several of them need.
 class AttentionBuilder {
@@ -30,6 +33,7 @@ public:
   AttentionStages build() {
     if (in.keyStart)
       buildFirstKey();
+    buildSeen();
     buildProducts();
     buildScores();
     buildMaximum();
@@ -49,6 +53,41 @@ private:
     s.firstKey = Func("firstKey");
     s.firstKey(s.queryBlock, s.head, s.batch) =
         max(min(in.keyStart(s.queryBlock * tiles.queries, s.batch), end() - 1), 0);
+  }
+
+  /// Whether the block holds the first key or later ones.
+  Expr isAfterFirst(Expr block) const {
+    return (block + 1) * tiles.keys > s.firstKey(s.queryBlock, s.head, s.batch);
+  }
+
+  /// Looks at the masks of a block of keys before any work on it, at one query's after the other's up to a
+  /// key that is seen: a block whose first query sees one of the first keys costs next to nothing, one that
+  /// nobody sees a look at each of its scores, a few operations where there were two products over the width.
+  void buildSeen() {
+    RDom looked(0, SeenAtOnce, 0, tiles.keys / SeenAtOnce, 0, tiles.queries, "looked");
+    Expr key = s.block * tiles.keys + looked.y * SeenAtOnce + looked.x;
+    Expr query = s.queryBlock * tiles.queries + looked.z;
+    Expr mayBeSeen = in.mayBeSeen({readable(key), min(query, queries - 1), s.head, s.batch});
+    if (!mayBeSeen.defined())
+      return;
+    std::vector<Var> at = {s.block, s.queryBlock, s.head, s.batch};
+    s.seen = Func("seen");
+    s.seen(at) = 0;
+    looked.where(query < queries);
+    looked.where(s.block * tiles.keys < end());
+    if (in.keyStart)
+      looked.where(isAfterFirst(s.block));
+    looked.where(s.seen(at) == 0);
+    s.seen(at) = max(s.seen(at), cast<int>(mayBeSeen && key < end()));
+    s.looked = looked;
+  }
+
+  /// Leaves out blocks of keys that no query sees.
+  void skipUnseen(RDom &domain, Expr block) const {
+    if (in.keyStart)
+      domain.where(isAfterFirst(block));
+    if (s.seen.defined())
+      domain.where(s.seen(block, s.queryBlock, s.head, s.batch) != 0);
   }
 
   /// A key that exists, for reading: past the end the last one is repeated, its weight is zero. `likely`:
@@ -119,11 +158,6 @@ private:
   /// every weight above 2^-76.
   static Expr weightOf(Expr x) { return exp2Bounded(max(x, -100.f)) - 0x1p-100f; }
 
-  /// Whether the block holds the first key or later ones.
-  Expr isAfterFirst(Expr block) const {
-    return (block + 1) * tiles.keys > s.firstKey(s.queryBlock, s.head, s.batch);
-  }
-
   Expr blockCount() const { return min((keys + (tiles.keys - 1)) / tiles.keys, MaxKeyBlocks); }
 
   void buildMaximum() {
@@ -137,8 +171,7 @@ private:
     s.blockMaximum(at) = max(s.blockMaximum(at), maxPairwise(score, tiles.keyTile));
     s.earlier = RDom(0, blockCount(), "earlier");
     s.earlier.where(s.earlier < s.block);
-    if (in.keyStart)
-      s.earlier.where(isAfterFirst(s.earlier));
+    skipUnseen(s.earlier, s.earlier);
     s.maximumBefore = Func("maximumBefore");
     s.maximumBefore(at) = LowestMaximum;
     s.maximumBefore(at) =
@@ -177,8 +210,7 @@ private:
     s.decay(perBlock) = weightOf(s.maximumBefore(perBlock) - s.maximum(perBlock));
     s.blocks = RDom(0, blockCount(), "blocks");
     s.blocks.where(s.blocks * tiles.keys < end());
-    if (in.keyStart)
-      s.blocks.where(isAfterFirst(s.blocks));
+    skipUnseen(s.blocks, s.blocks);
     Expr added = select(
         s.width < in.valueWidth,
         s.blockContext(min(s.width, in.valueWidth - 1), s.query, s.blocks, s.queryBlock, s.head, s.batch),

@@ -31,6 +31,9 @@ struct AttentionInputs {
   std::function<Halide::Expr(Halide::Expr firstQuery, Halide::Expr batch)> keyStart;
   /// Keys at or past this are masked for every query up to `lastQuery`.
   std::function<Halide::Expr(Halide::Expr lastQuery, Halide::Expr batch)> keyEnd;
+  /// Whether the key at (key, query, head, batch) may be seen, from what is known before scores are. Not
+  /// defined where nothing but the bounds above hides keys.
+  std::function<Halide::Expr(const Coordinates &at)> mayBeSeen;
   int width = 0; // of queries and keys
   int valueWidth = 0;
 };
@@ -46,11 +49,12 @@ struct AttentionTiles {
 /// they lie and maxima and sums need no step across lanes. Indices: (query, key, block, queryBlock, head,
 /// batch).
 struct AttentionStages {
-  Halide::Func firstKey;      // the first key that the block of queries sees; where keys have a start
-  Halide::Func turned;        // query x width: the block of queries, factor applied
-  Halide::Func partials;      // lane x key x block ...: products by lane (one query per row only)
-  Halide::Func products;      // query x key in tile x tile x block ...
-  Halide::Func scores;        // query x key x block ...
+  Halide::Func firstKey; // the first key that the block of queries sees; where keys have a start
+  Halide::Func seen;     // block ...: 1 where some query may see a key; where that is not known from bounds
+  Halide::Func turned;   // query x width: the block of queries, factor applied
+  Halide::Func partials; // lane x key x block ...: products by lane (one query per row only)
+  Halide::Func products; // query x key in tile x tile x block ...
+  Halide::Func scores;   // query x key x block ...
   Halide::Func blockMaximum;  // query x block ...
   Halide::Func maximumBefore; // query x block ...: of the blocks before
   Halide::Func maximum;       // query x block ...: of the blocks so far
@@ -62,6 +66,7 @@ struct AttentionStages {
   Halide::Func inverse;       // query ...
   Halide::Func result;        // width x query x head x batch
   Halide::Var width, lane, query, keyInTile, key, tile, block, queryBlock, head, batch;
+  Halide::RDom looked;      // seen: x: key at once, y: keys, z: query
   Halide::RDom inner;       // products: over the width
   Halide::RDom acrossLanes; // products: over the lanes of partials
   Halide::RDom tiledKeys;   // x: key in tile, y: tile

@@ -21,6 +21,8 @@
 
 namespace attnc {
 
+class ScalarBuilder;
+
 /// Keys from `first` on and before `end`; an expression that is not defined sets no limit.
 struct KeyRange {
   Halide::Expr first, end;
@@ -53,6 +55,10 @@ public:
   KeyRange visibleKeys(mlir::Operation *mask, const Halide::Expr &firstQuery, const Halide::Expr &lastQuery,
                        const Halide::Expr &batch);
 
+  /// Whether a score may be seen, from what is known before the scores are: conditions and masks from outside
+  /// that `scores` went through. Not defined: there are none. Bounds of keys are no part of it.
+  Halide::Expr mayBeSeen(mlir::Value scores, const Coordinates &at);
+
   mlir::ValueRange results();
   std::vector<Halide::Argument> arguments() const;
 
@@ -70,6 +76,7 @@ private:
   Tensor buildRotary(attn::RotaryOp rotary);
   Tensor buildMask(mlir::Operation *mask);
   Tensor buildScoreMap(attn::ScoreMapOp map);
+  ScalarBuilder buildScalars(attn::ScoreMapOp map, const Halide::Expr &score, const Coordinates &at);
   Halide::Expr isVisible(mlir::Operation *mask, const Halide::Expr &key, const Halide::Expr &query,
                          const Halide::Expr &batch);
   Tensor buildSoftmax(mlir::Value scores, bool logarithm);
@@ -85,9 +92,6 @@ private:
 
 /// Heads on the left that read one head on the right; 1 where there is no head axis.
 int headsPerGroup(mlir::Value queries, mlir::Value keys);
-
-/// Whether an operation in the body of a score map can be part of a kernel.
-bool isScalarSupported(mlir::Operation *op);
 
 /// Whether some elements may be MaskedScore.
 bool mayBeMasked(mlir::Value value);

@@ -3,133 +3,18 @@
 //
 // A mask selects between the score and MaskedScore; the body of a score map becomes one expression.
 
-#include "compiler/kernels/Math.h"
 #include "compiler/kernels/Region.h"
+#include "compiler/kernels/ScalarBuilder.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <cmath>
-
 using Halide::Expr;
-using mlir::arith::CmpFPredicate;
-using mlir::arith::CmpIPredicate;
+using Halide::Internal::common_subexpression_elimination;
 
 namespace attnc {
-namespace {
 
 /// Places of a score in its coordinates, which have the fastest axis first.
 enum ScoreAxis { KeyAxis, QueryAxis, HeadAxis, BatchAxis };
-
-/// Expressions of the values in a score map's body, for one score.
-class ScalarBuilder {
-public:
-  void set(mlir::Value value, Expr expression) { values[value] = std::move(expression); }
-  void setTable(mlir::Value value, Tensor table) { tables[value] = std::move(table); }
-  Expr get(mlir::Value value) const { return values.lookup(value); }
-  void build(mlir::Operation &op) { set(op.getResult(0), expressionOf(op)); }
-
-private:
-  Expr expressionOf(mlir::Operation &op) const;
-  Expr elementOf(attn::ElementOp element) const;
-
-  llvm::DenseMap<mlir::Value, Expr> values;
-  llvm::DenseMap<mlir::Value, Tensor> tables;
-};
-
-} // namespace
-
-bool isScalarSupported(mlir::Operation *op) {
-  namespace arith = mlir::arith;
-  namespace math = mlir::math;
-  return llvm::isa<attn::ElementOp, attn::YieldOp, arith::ConstantOp, arith::AddFOp, arith::AddIOp,
-                   arith::SubFOp, arith::SubIOp, arith::MulFOp, arith::MulIOp, arith::DivFOp,
-                   arith::FloorDivSIOp, arith::NegFOp, arith::MaximumFOp, arith::MaxSIOp, arith::MinimumFOp,
-                   arith::MinSIOp, arith::CmpFOp, arith::CmpIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp,
-                   arith::SelectOp, arith::SIToFPOp, arith::FPToSIOp, math::ExpOp, math::LogOp, math::SqrtOp,
-                   math::TanhOp, math::AbsFOp, math::AbsIOp>(op);
-}
-
-static Expr constantOf(mlir::arith::ConstantOp op) {
-  if (auto number = llvm::dyn_cast<mlir::FloatAttr>(op.getValue())) {
-    float value = number.getValue().convertToFloat();
-    return std::isinf(value) ? std::copysign(-MaskedScore, value) : value;
-  }
-  llvm::APInt value = llvm::cast<mlir::IntegerAttr>(op.getValue()).getValue();
-  return op.getType().isInteger(1) ? Halide::cast<bool>(int(value.getZExtValue()))
-                                   : Expr(int(value.getSExtValue()));
-}
-
-/// Predicates of floats and of integers have other names for the same comparisons.
-static Expr compare(bool isEqual, bool isLess, bool isNegated, const Expr &a, const Expr &b) {
-  if (isEqual)
-    return isNegated ? a != b : a == b;
-  return isLess ? (isNegated ? a >= b : a < b) : (isNegated ? a <= b : a > b);
-}
-
-static Expr compareOf(mlir::arith::CmpFOp op, const Expr &a, const Expr &b) {
-  CmpFPredicate predicate = op.getPredicate();
-  bool isEqual = predicate == CmpFPredicate::OEQ || predicate == CmpFPredicate::ONE;
-  bool isLess = predicate == CmpFPredicate::OLT || predicate == CmpFPredicate::OGE;
-  bool isNegated =
-      predicate == CmpFPredicate::ONE || predicate == CmpFPredicate::OGE || predicate == CmpFPredicate::OLE;
-  return compare(isEqual, isLess, isNegated, a, b);
-}
-
-static Expr compareOf(mlir::arith::CmpIOp op, const Expr &a, const Expr &b) {
-  CmpIPredicate predicate = op.getPredicate();
-  bool isEqual = predicate == CmpIPredicate::eq || predicate == CmpIPredicate::ne;
-  bool isLess = predicate == CmpIPredicate::slt || predicate == CmpIPredicate::sge;
-  bool isNegated =
-      predicate == CmpIPredicate::ne || predicate == CmpIPredicate::sge || predicate == CmpIPredicate::sle;
-  return compare(isEqual, isLess, isNegated, a, b);
-}
-
-Expr ScalarBuilder::elementOf(attn::ElementOp element) const {
-  Tensor table = tables.lookup(element.getTable());
-  Coordinates at;
-  for (mlir::Value index : llvm::reverse(element.getIndices())) // fastest first
-    at.push_back(get(index));
-  for (size_t axis = 0; axis < at.size(); ++axis)
-    at[axis] = Halide::max(Halide::min(at[axis], table.extents[axis] - 1), 0);
-  Expr read = table.at(at);
-  return read.type().is_float() ? Halide::max(read, MaskedScore)
-                                : read; // minus infinity in a mask from outside
-}
-
-Expr ScalarBuilder::expressionOf(mlir::Operation &op) const {
-  namespace arith = mlir::arith;
-  namespace math = mlir::math;
-  if (auto element = llvm::dyn_cast<attn::ElementOp>(op))
-    return elementOf(element);
-  Expr a = op.getNumOperands() > 0 ? get(op.getOperand(0)) : Expr();
-  Expr b = op.getNumOperands() > 1 ? get(op.getOperand(1)) : Expr();
-  Expr c = op.getNumOperands() > 2 ? get(op.getOperand(2)) : Expr();
-  return llvm::TypeSwitch<mlir::Operation *, Expr>(&op)
-      .Case([](arith::ConstantOp op) { return constantOf(op); })
-      .Case<arith::AddFOp, arith::AddIOp>([&](auto) { return a + b; })
-      .Case<arith::SubFOp, arith::SubIOp>([&](auto) { return a - b; })
-      .Case<arith::MulFOp, arith::MulIOp>([&](auto) { return a * b; })
-      .Case<arith::DivFOp, arith::FloorDivSIOp>([&](auto) { return a / b; }) // Halide rounds down
-      .Case([&](arith::NegFOp) { return -a; })
-      .Case<arith::MaximumFOp, arith::MaxSIOp>([&](auto) { return Halide::max(a, b); })
-      .Case<arith::MinimumFOp, arith::MinSIOp>([&](auto) { return Halide::min(a, b); })
-      .Case<arith::CmpFOp, arith::CmpIOp>([&](auto op) { return compareOf(op, a, b); })
-      .Case([&](arith::AndIOp) { return a && b; })
-      .Case([&](arith::OrIOp) { return a || b; })
-      .Case([&](arith::XOrIOp) { return a != b; })
-      .Case([&](arith::SelectOp) { return Halide::select(a, b, c); })
-      .Case([&](arith::SIToFPOp) { return Halide::cast<float>(a); })
-      .Case([&](arith::FPToSIOp) { return Halide::cast<int>(a); })
-      .Case([&](math::ExpOp) { return expFast(a); })
-      .Case([&](math::LogOp) { return logFast(a); })
-      .Case([&](math::SqrtOp) { return Halide::sqrt(a); })
-      .Case([&](math::TanhOp) { return tanhFast(a); })
-      .Case([&](math::AbsFOp) { return Halide::abs(a); })
-      .Case([&](math::AbsIOp) { return Halide::max(a, -a); }) // Halide's would have no sign
-      .Default([](mlir::Operation *) { return Expr(); });
-}
 
 bool mayBeMasked(mlir::Value value) {
   mlir::Operation *op = value.getDefiningOp();
@@ -140,31 +25,57 @@ bool mayBeMasked(mlir::Value value) {
          llvm::any_of(op->getOperands(), mayBeMasked);
 }
 
-Tensor Region::buildScoreMap(attn::ScoreMapOp map) {
-  Tensor scores = tensor(map.getScores()), starts = map.getStarts() ? tensor(map.getStarts()) : Tensor();
-  std::vector<Tensor> tables;
+/// The values of a score map's body at one place.
+ScalarBuilder Region::buildScalars(attn::ScoreMapOp map, const Expr &score, const Coordinates &at) {
+  Expr query = at[QueryAxis];
+  if (map.getStarts())
+    query = query + tensor(map.getStarts()).at({at[BatchAxis]});
+  mlir::Block &body = map.getBody().front();
+  ScalarBuilder scalars(body.getArgument(0));
+  unsigned number = 0;
+  for (const Expr &own : {score, at[BatchAxis], at[HeadAxis], query, at[KeyAxis]})
+    scalars.set(body.getArgument(number++), own);
   for (mlir::Value table : map.getTables())
-    tables.push_back(tensor(table));
+    scalars.setTable(body.getArgument(number++), tensor(table));
+  for (mlir::Operation &op : body.without_terminator())
+    scalars.build(op);
+  return scalars;
+}
+
+static mlir::Value mappedScore(attn::ScoreMapOp map) {
+  return map.getBody().front().getTerminator()->getOperand(0);
+}
+
+Tensor Region::buildScoreMap(attn::ScoreMapOp map) {
+  Tensor scores = tensor(map.getScores());
   // Scores from memory may hold minus infinity.
   bool staysMasked = llvm::isa<mlir::BlockArgument>(map.getScores()) || mayBeMasked(map.getScores());
-  mlir::Block &body = map.getBody().front();
-  return {scores.extents, [=, &body](const Coordinates &at) {
-            Expr score = scores.at(at), query = at[QueryAxis];
-            if (starts.defined())
-              query = query + starts.at({at[BatchAxis]});
-            ScalarBuilder scalars;
-            unsigned number = 0;
-            for (const Expr &own : {score, at[BatchAxis], at[HeadAxis], query, at[KeyAxis]})
-              scalars.set(body.getArgument(number++), own);
-            for (const Tensor &table : tables)
-              scalars.setTable(body.getArgument(number++), table);
-            for (mlir::Operation &op : body.without_terminator())
-              scalars.build(op);
+  return {scores.extents, [=, this](const Coordinates &at) {
+            Expr score = scores.at(at);
+            ScalarBuilder scalars = buildScalars(map, score, at);
             // Functions use their operands several times: shared, or nested ones would grow exponentially.
-            Expr mapped = Halide::Internal::common_subexpression_elimination(
-                scalars.get(body.getTerminator()->getOperand(0)));
-            return staysMasked ? Halide::select(score > 0.5f * MaskedScore, mapped, MaskedScore) : mapped;
+            Expr mapped = common_subexpression_elimination(scalars.get(mappedScore(map)));
+            return staysMasked ? Halide::select(isUnmasked(score), mapped, MaskedScore) : mapped;
           }};
+}
+
+Expr Region::mayBeSeen(mlir::Value scores, const Coordinates &at) {
+  mlir::Operation *op = scores.getDefiningOp();
+  if (!op) // a mask from outside
+    return isUnmasked(tensor(scores).at(at));
+  if (!attn::actsOnScores(op) || llvm::isa<attn::ActivationOp, attn::MulOp>(op))
+    return {};
+  Expr before = mayBeSeen(op->getOperand(0), at);
+  if (auto add = llvm::dyn_cast<attn::AddOp>(op))
+    return both(before, mayBeSeen(add.getRhs(), at));
+  // What is hidden by addition alone is computed on, and may come out as any score.
+  if (llvm::isa<attn::ScaleOp, attn::ScoreMapOp>(op) && !mayBeMasked(op->getOperand(0)))
+    before = {};
+  auto map = llvm::dyn_cast<attn::ScoreMapOp>(op);
+  if (!map)
+    return before;
+  Expr own = buildScalars(map, 0.f, at).mayBeSeen(mappedScore(map));
+  return both(before, own.defined() ? common_subexpression_elimination(own) : own);
 }
 
 /// Keys that the query at `query` sees, of the row `batch`.

@@ -8,6 +8,7 @@
 #include "compiler/kernels/Archetype.h"
 #include "compiler/kernels/Math.h"
 #include "compiler/kernels/Region.h"
+#include "compiler/kernels/ScalarBuilder.h"
 #include "compiler/schedules/cpu/Schedules.h"
 
 using Halide::Expr;
@@ -242,6 +243,7 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
     return match.onlyMasked ? score : score * Log2E;
   };
   boundKeys(match, inputs);
+  inputs.mayBeSeen = [&](const Coordinates &at) { return region.mayBeSeen(softmax.getScores(), at); };
   bool oneQuery = typeOf(match.products->getOperand(0)).getDimSize(2) == 1;
   AttentionSchedule schedule = chooseAttention(cpu, inputs.width, inputs.valueWidth, oneQuery);
   AttentionStages stages = buildAttention(inputs, schedule.tiles);

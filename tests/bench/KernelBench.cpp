@@ -22,7 +22,7 @@ struct Measurement {
   Sizes sizes;
   double operations; // floating point
   double bytes;      // of weights that the caches near the core do not hold
-  int64_t seen = 0;  // attention: keys before a padding mask, the last input; 0: there is none
+  int64_t seen = 0;  // attention: keys that the mask, the last input, shows; 0: there is none
 };
 
 std::string linearText(int in, int out) {
@@ -33,6 +33,30 @@ std::string linearText(int in, int out) {
   return "attn.kernel @k {\n^bb0(%x: " + x + ", %w: " + w + ", %b: " + b +
          "):\n  %0 = attn.linear %x, %w bias %b : (" + x + ", " + w + ", " + b + ") -> " + y +
          "\n  %1 = attn.activation relu %0 : " + y + "\n  attn.yield %1 : " + y + "\n}\n";
+}
+
+/// Attention under a mask from outside: `allowed[batch, query, key] != 0`.
+std::string allowedText() {
+  std::string heads = "tensor<?x8x?x64xf32, #attn.axes<batch, head, ",
+              scores = "tensor<?x8x?x?xf32, #attn.axes<batch, head, query, key>>";
+  std::string q = heads + "query, width>>", k = heads + "key, width>>",
+              table = "tensor<?x?x?xi32, #attn.axes<batch, query, key>>";
+  return "attn.kernel @k {\n^bb0(%q: " + q + ", %k: " + k + ", %v: " + k + ", %allowed: " + table +
+         "):\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + k + ") -> " + scores +
+         "\n  %1 = attn.scale %0 by 0.125 : " + scores + "\n  %2 = attn.score_map %1 with (%allowed) : (" +
+         scores + ", " + table + ") -> " + scores +
+         " {\n  ^bb0(%score: f32, %b: i32, %h: i32, %at: i32, %to: i32, %table: " + table + R"():
+    %zero = arith.constant 0 : i32
+    %masked = arith.constant 0xFF800000 : f32
+    %given = attn.element %table[%b, %at, %to] : )" +
+         table + R"(
+    %isSeen = arith.cmpi ne, %given, %zero : i32
+    %result = arith.select %isSeen, %score, %masked : f32
+    attn.yield %result : f32
+  }
+  %3 = attn.softmax %2 : )" +
+         scores + "\n  %4 = attn.matmul %3, %v : (" + scores + ", " + k + ") -> " + q +
+         "\n  attn.yield %4 : " + q + "\n}\n";
 }
 
 std::string attentionText(bool causal, bool padded = false) {
@@ -85,6 +109,13 @@ std::vector<Measurement> measurements() {
                    4.0 * 8 * 64 * 2048 * double(seen),
                    0,
                    seen});
+  for (auto [length, seen] : {std::pair(512, 512), std::pair(2048, 2048), std::pair(2048, 128)})
+    all.push_back({"masked attention " + std::to_string(length) + ", " + std::to_string(seen) + " seen",
+                   allowedText(),
+                   {{"batch", 1}, {"query", length}, {"key", length}},
+                   4.0 * 8 * 64 * length * double(seen),
+                   0,
+                   seen});
   return all;
 }
 
@@ -95,8 +126,10 @@ void measure(const Measurement &what, const Variant &variant, double arithmetic,
     return;
   double compiling = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::vector<Array> inputs = kernel.randomInputs(what.sizes, {}, 1);
-  if (what.seen != 0)
-    std::fill(inputs.back().values.begin(), inputs.back().values.end(), double(what.seen));
+  if (Array &mask = inputs.back(); what.seen != 0)
+    for (int64_t i = 0; i < mask.size(); ++i) // lengths, or ones and zeros
+      mask.values[size_t(i)] =
+          mask.shape.size() == 1 ? double(what.seen) : double(i % mask.extent(-1) < what.seen);
   double difference =
       largestDifference(reference::interpret(kernel.op(), inputs, 0)[0], kernel.run(inputs, what.sizes)[0]);
   double seconds = kernel.fastestRun(inputs, what.sizes);

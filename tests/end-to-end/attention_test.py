@@ -183,14 +183,18 @@ class AttentionGraphs(unittest.TestCase):
 
     def test_boolean_additive_and_conditional_masks(self):
         hidden = -math.inf
-        shape = Shape(queries=5, keys=37)
+        keys = 300  # three blocks; masks from outside hide all of the second
+        shape = Shape(queries=5, keys=keys)
         source = random.Random(4)
-        allowed = [source.randint(0, 1) for _ in range(2 * 5 * 37)]
-        allowed[:37] = [0] * 37  # the first query sees nothing
-        added = [hidden if source.random() < 0.3 else source.randint(-8, 8) / 8 for _ in range(2 * 4 * 5 * 37)]
-        added[37:74] = [hidden] * 37
-        at = lambda b, i, j: (b * 5 + i) * 37 + j
-        full = lambda b, h, i, j: ((b * 4 + h) * 5 + i) * 37 + j
+        allowed = [source.randint(0, 1) for _ in range(2 * 5 * keys)]
+        added = [hidden if source.random() < 0.3 else source.randint(-8, 8) / 8
+                 for _ in range(2 * 4 * 5 * keys)]
+        for mask, nothing in ((allowed, 0), (added, hidden)):
+            for i in range(len(mask)):
+                if 128 <= i % keys < 256 or i < keys:  # the first query sees nothing
+                    mask[i] = nothing
+        at = lambda b, i, j: (b * 5 + i) * keys + j
+        full = lambda b, h, i, j: ((b * 4 + h) * 5 + i) * keys + j
         boolean = "    allowed: {shape: [batch, query_length, key_length], type: i32}\n"
         bias = "    bias: {shape: [batch, head: 4, query_length, key_length]}\n"
         cases = [

@@ -9,8 +9,11 @@
 #include "tests/kernels/KernelCases.h"
 
 #include <cmath>
+#include <limits>
 
 namespace attnc::test {
+
+using reference::Array;
 
 static const double U = std::ldexp(1.0, -24);
 
@@ -450,6 +453,32 @@ std::vector<KernelCase> rowCases() {
   std::vector<KernelCase> states = stateCases();
   cases.insert(cases.end(), states.begin(), states.end());
   return cases;
+}
+
+std::vector<Array> inputsOf(const TestKernel &kernel, const KernelCase &kernelCase, const Sizes &sizes,
+                            unsigned seed) {
+  std::map<int, int64_t> limits = kernelCase.idLimits;
+  for (auto &[argument, size] : kernelCase.idSizes)
+    limits[argument] = sizes.at(size);
+  for (auto &[argument, size] : kernelCase.lengths)
+    limits[argument] = sizes.at(size) + 1;
+  std::vector<Array> inputs = kernel.randomInputs(sizes, limits, seed);
+  for (auto &[argument, size] : kernelCase.lengths) {
+    std::vector<double> &lengths = inputs[size_t(argument)].values;
+    lengths[0] = double(sizes.at(size));
+    if (lengths.size() > 1)
+      lengths[1] = 0;
+  }
+  for (size_t argument : kernelCase.hidden) {
+    Array &mask = inputs[argument];
+    bool isWhole = kernelCase.idLimits.count(int(argument)) != 0;
+    for (int64_t i = 0; i < mask.size(); ++i) {
+      int64_t key = i % mask.extent(-1);
+      if (i % 3 == 1 || i == key || (key >= FirstHiddenKey && key < HiddenKeysEnd))
+        mask.values[size_t(i)] = isWhole ? 0 : -std::numeric_limits<double>::infinity();
+    }
+  }
+  return inputs;
 }
 
 } // namespace attnc::test

@@ -10,6 +10,9 @@
 
 namespace attnc::test {
 
+/// Blocks of keys, the second and the third one.
+constexpr int64_t FirstHiddenKey = 128, HiddenKeysEnd = 384;
+
 struct KernelCase {
   std::string name;
   std::string text;
@@ -20,7 +23,8 @@ struct KernelCase {
   std::map<int, std::string> idSizes;
   /// Lengths: argument -> size name. The first row has all of it, the second nothing, others up to all.
   std::map<int, std::string> lengths = {};
-  /// Scores with a third of their elements at minus infinity, the first row all of it.
+  /// Masks, which hide keys with minus infinity or 0: a third of them, all of the first query, and the hidden
+  /// blocks of keys.
   std::vector<size_t> hidden = {};
 };
 
@@ -35,6 +39,10 @@ std::vector<KernelCase> vocabularyCases();
 std::vector<KernelCase> narrowVocabularyCases();
 std::vector<KernelCase> rowCases();
 std::vector<KernelCase> cellCases();
+
+/// The inputs of a case at `sizes`: random ones within its limits.
+std::vector<reference::Array> inputsOf(const TestKernel &kernel, const KernelCase &kernelCase,
+                                       const Sizes &sizes, unsigned seed);
 
 inline void PrintTo(const KernelCase &kernelCase, std::ostream *out) { *out << kernelCase.name; }
 

@@ -9,35 +9,12 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 using namespace attnc::test;
 using reference::Array;
 
 namespace {
 
 class KernelTest : public testing::TestWithParam<Variant> {};
-
-std::vector<Array> inputsOf(const TestKernel &kernel, const KernelCase &kernelCase, const Sizes &sizes,
-                            unsigned seed) {
-  std::map<int, int64_t> limits = kernelCase.idLimits;
-  for (auto &[argument, size] : kernelCase.idSizes)
-    limits[argument] = sizes.at(size);
-  for (auto &[argument, size] : kernelCase.lengths)
-    limits[argument] = sizes.at(size) + 1;
-  std::vector<Array> inputs = kernel.randomInputs(sizes, limits, seed);
-  for (auto &[argument, size] : kernelCase.lengths) {
-    std::vector<double> &lengths = inputs[size_t(argument)].values;
-    lengths[0] = double(sizes.at(size));
-    if (lengths.size() > 1)
-      lengths[1] = 0;
-  }
-  for (size_t argument : kernelCase.hidden)
-    for (int64_t i = 0; i < inputs[argument].size(); ++i)
-      if (i % 3 == 1 || i < inputs[argument].extent(-1))
-        inputs[argument].values[size_t(i)] = -std::numeric_limits<double>::infinity();
-  return inputs;
-}
 
 int64_t candidatesOf(const Sizes &sizes) {
   auto found = sizes.find("candidate");

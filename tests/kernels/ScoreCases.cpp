@@ -75,6 +75,13 @@ static std::string padding(const AttentionText &text, const std::string &scores)
          AttentionText::ids() + ") -> " + text.scores() + "\n";
 }
 
+static std::string windowMask(const AttentionText &text, const std::string &result, const std::string &scores,
+                              int64_t before, const std::string &after) {
+  return "  " + result + " = attn.window_mask " + scores + (text.oneQuery ? " from %starts" : "") +
+         " before " + std::to_string(before) + (after.empty() ? "" : " after " + after) + " : (" +
+         text.scores() + (text.oneQuery ? ", " + AttentionText::ids() : "") + ") -> " + text.scores() + "\n";
+}
+
 /// Terms weight * tanh(q + k), weights at most 1: each is off by 5e-7 (tanhFast) and its sum's rounding.
 static KernelCase additiveCase(int width, bool perHead, bool oneQuery) {
   AttentionText text;
@@ -203,40 +210,98 @@ static KernelCase addedCase(int width, bool oneQuery) {
   return result;
 }
 
-/// A mask from outside and one by a condition: `allowed[b, q, k] != 0 and (k % 3 != 1)`.
-static KernelCase conditionCase(int width) {
+/// A condition for keys to be seen; the body computes %isSeen from %b, %h, %at, %to and %table.
+struct ConditionText {
+  std::string name, tableType, body;
+  bool inWindow = false; // under a window mask as well
+};
+
+static KernelCase conditionCase(const ConditionText &condition, int width, bool oneQuery) {
   AttentionText text;
-  text.width = text.valueWidth = width;
-  std::string table = "tensor<?x?x?xi32, #attn.axes<batch, query, key>>";
-  text.inputs = {"%allowed: " + table, "%lengths: " + AttentionText::ids()};
-  std::string lines = text.products() + "  %1 = attn.score_map %0 with (%allowed) : (" + text.scores() +
-                      ", " + table + ") -> " + text.scores() + R"( {
-  ^bb0(%score: f32, %b: i32, %h: i32, %at: i32, %to: i32, %table: )" +
-                      table + R"():
+  text.width = text.valueWidth = width, text.oneQuery = oneQuery;
+  std::string table = condition.tableType;
+  text.inputs = {"%table: " + table, "%lengths: " + AttentionText::ids()};
+  if (oneQuery)
+    text.inputs.push_back("%starts: " + AttentionText::ids());
+  std::string lines = text.products() + "  %1 = attn.score_map %0" + (oneQuery ? " from %starts" : "") +
+                      " with (%table) : (" + text.scores() + (oneQuery ? ", " + AttentionText::ids() : "") +
+                      ", " + table + ") -> " + text.scores() +
+                      " {\n  ^bb0(%score: f32, %b: i32, %h: i32, %at: i32, %to: i32, %table_: " + table +
+                      "):\n" + condition.body + R"(
+    %masked = arith.constant 0xFF800000 : f32
+    %result = arith.select %isSeen, %score, %masked : f32
+    attn.yield %result : f32
+  }
+)";
+  if (condition.inWindow)
+    lines += windowMask(text, "%2", "%1", 140, "5");
+  lines += padding(text, condition.inWindow ? "%2" : "%1");
+  KernelCase result{condition.name + "_" + std::to_string(width) + (oneQuery ? "_step" : ""),
+                    text.kernel(lines),
+                    oddSizes(oneQuery),
+                    3 * width * U + 2e-6,
+                    {{3, 2}},
+                    {}};
+  result.lengths[4] = "key";
+  if (oneQuery)
+    result.idSizes[5] = "key";
+  return result;
+}
+
+/// A mask from outside and one by a condition: `allowed[b, q, k] != 0 and (k % 3 != 1)`.
+static KernelCase allowedCase(int width, bool oneQuery) {
+  std::string type = oneQuery ? "tensor<?x1x?xi32, #attn.axes<batch, query, key>>"
+                              : "tensor<?x?x?xi32, #attn.axes<batch, query, key>>";
+  KernelCase result = conditionCase({"attention_condition", type, R"(
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %three = arith.constant 3 : i32
-    %masked = arith.constant 0xFF800000 : f32
-    %given = attn.element %table[%b, %at, %to] : )" +
-                      table + R"(
+    %given = attn.element %table_[%b, %at, %to] : )" + type + R"(
     %isAllowed = arith.cmpi ne, %given, %zero : i32
     %whole = arith.floordivsi %to, %three : i32
     %product = arith.muli %whole, %three : i32
     %rest = arith.subi %to, %product : i32
     %isThird = arith.cmpi ne, %rest, %one : i32
     %isSeen = arith.andi %isAllowed, %isThird : i1
-    %result = arith.select %isSeen, %score, %masked : f32
-    attn.yield %result : f32
-  }
-)" + padding(text, "%1");
-  KernelCase result{"attention_condition_" + std::to_string(width),
-                    text.kernel(lines),
-                    oddSizes(false),
-                    3 * width * U + 2e-6,
-                    {{3, 2}},
-                    {}};
-  result.lengths[4] = "key";
+)"},
+                                    width, oneQuery);
+  result.hidden = {3};
   return result;
+}
+
+/// Documents of 150 positions, one after the other: `q // 150 == k // 150`. Queries from 150 on do not see
+/// one of three keys.
+static KernelCase documentsCase(int width, bool oneQuery, bool inWindow = false) {
+  KernelCase result =
+      conditionCase({inWindow ? "attention_documents_window" : "attention_documents", "tensor<1xi32>", R"(
+    %length = arith.constant 150 : i32
+    %own = arith.floordivsi %at, %length : i32
+    %other = arith.floordivsi %to, %length : i32
+    %isSeen = arith.cmpi eq, %own, %other : i32
+)",
+                     inWindow},
+                    width, oneQuery);
+  if (!oneQuery)
+    for (Sizes sizes : sizesOf({{1, 300, 3}, {1, 513, 513}}))
+      result.sizes.push_back(sizes);
+  return result;
+}
+
+/// An expression that hides keys by its value: `select(k - q > 40, -inf, min(s, table[h])) + table[h]`, table
+/// not above 1. Few of 7 queries' keys are in the first block, none in others.
+static KernelCase selectedCase(int width) {
+  return mapCase({"attention_selected", "tensor<2xf32>", R"(
+    %far = arith.constant 40 : i32
+    %infinity = arith.constant 0x7F800000 : f32
+    %masked = arith.negf %infinity : f32
+    %most = attn.element %table_[%h] : tensor<2xf32>
+    %least = arith.minimumf %score, %most : f32
+    %after = arith.subi %to, %at : i32
+    %isFar = arith.cmpi sgt, %after, %far : i32
+    %chosen = arith.select %isFar, %masked, %least : f32
+    %sum = arith.addf %chosen, %most : f32
+)"},
+                 width, false);
 }
 
 static KernelCase windowCase(int width, int64_t before, const std::string &after, bool oneQuery) {
@@ -244,10 +309,7 @@ static KernelCase windowCase(int width, int64_t before, const std::string &after
   text.width = text.valueWidth = width, text.oneQuery = oneQuery;
   if (oneQuery)
     text.inputs = {"%starts: " + AttentionText::ids()};
-  std::string lines = text.products() + "  %s = attn.window_mask %0" + (oneQuery ? " from %starts" : "") +
-                      " before " + std::to_string(before) + (after.empty() ? "" : " after " + after) +
-                      " : (" + text.scores() + (oneQuery ? ", " + AttentionText::ids() : "") + ") -> " +
-                      text.scores() + "\n";
+  std::string lines = text.products() + windowMask(text, "%s", "%0", before, after);
   KernelCase result{"attention_window_" + std::to_string(width) + "_" + std::to_string(before) + "_" + after +
                         (oneQuery ? "_step" : ""),
                     text.kernel(lines),
@@ -308,11 +370,18 @@ std::vector<KernelCase> scoreCases() {
         cases.push_back(mapCase(map, width, false));
     }
     cases.push_back(addedCase(width, oneQuery));
-    cases.push_back(conditionCase(width));
+    cases.push_back(allowedCase(width, oneQuery));
+    cases.push_back(documentsCase(width, oneQuery));
     cases.push_back(prefixCase(width));
   }
   cases.push_back(additiveCase(20, false, false));
-  cases.push_back(addedCase(20, false));
+  for (int width : {20, 64}) {
+    cases.push_back(addedCase(width, false));
+    cases.push_back(allowedCase(width, false));
+    cases.push_back(documentsCase(width, false));
+    cases.push_back(selectedCase(width));
+    cases.push_back(documentsCase(width, width == 20, true));
+  }
   return cases;
 }
 

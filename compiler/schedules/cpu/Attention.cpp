@@ -66,6 +66,8 @@ private:
     s.result.vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
     if (s.firstKey.defined())
       local(s.firstKey, false).compute_at(s.result, level);
+    if (s.seen.defined())
+      scheduleSeen();
     local(s.inverse, false).compute_at(s.result, level).bound(s.query, 0, tiles.queries);
     overQueries(s.inverse);
     local(s.turned, false)
@@ -76,6 +78,13 @@ private:
       s.turned.vectorize(s.width, tiles.lanes);
     else // all queries of some columns at once: one dense vector of shuffles instead of gathers
       s.turned.reorder(s.query, s.width).vectorize(s.width, std::min(tiles.lanes, 8)).unroll(s.query);
+  }
+
+  /// Keys in the lanes, as masks from outside lie. All blocks before the first one's work: guards of loops
+  /// read what is there before the loop.
+  void scheduleSeen() {
+    local(s.seen, false).compute_at(s.result, level).bound_storage(s.block, MaxKeyBlocks);
+    s.seen.update().reorder(s.looked.x, s.looked.y, s.looked.z).atomic().vectorize(s.looked.x);
   }
 
   void scheduleState() {

@@ -12,8 +12,8 @@ namespace attnc {
 namespace {
 
 /// A condition under which an iteration writes what its loop is for, in terms of what is known at the head of
-/// the loop's body; none of `known`. These conditions read lengths and the first key only, which are there
-/// before the loop.
+/// the loop's body; none of `known`. These conditions read lengths, the first key and the blocks that are
+/// seen, which are there before the loop.
 class GuardFinder : public IRVisitor {
 public:
   GuardFinder(const std::string &loop, const std::vector<Halide::Expr> &known)
@@ -100,9 +100,10 @@ class SkipMaskedKeys : public IRMutator {
                      loop->device_api, body);
   }
 
-  /// Loops of the stages `state` and `scores` (see Attention.h), as Halide names them.
+  /// Loops of the stages `state`, `scores` and `seen` (see Attention.h), as Halide names them.
   static bool isOverKeys(const std::string &loop) {
-    return loop.find(".s1.blocks$x") != loop.npos || loop.find(".s1.scored$y") != loop.npos;
+    return loop.find(".s1.blocks$x") != loop.npos || loop.find(".s1.scored$y") != loop.npos ||
+           loop.find(".s1.looked$z") != loop.npos;
   }
 };
 
