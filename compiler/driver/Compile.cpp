@@ -48,7 +48,10 @@ int emitPhase(const Options &options) {
   mlir::OwningOpRef<mlir::ModuleOp> lowered;
   if (isLowered && !(lowered = lowerEntries(frontend.module(), bundleName(nameOf(frontend.spec(), options)))))
     return fail("the entries cannot be lowered");
-  (isLowered ? *lowered : frontend.module()).print(llvm::outs());
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  (isLowered ? *lowered : frontend.module()).print(stream);
+  std::cout << text;
   return 0;
 }
 
@@ -133,7 +136,8 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
   command->add_option("--schedules", options->schedules, "Tuned schedules")->type_name("FILE");
   CLI::Option *phase =
       command->add_option("--emit", options->phase, "Print a phase instead of writing a bundle");
-  phase->check(CLI::IsMember({"spec", "attn", "stepped", "fused", "outlined", "planned", "llvm"}));
+  phase->excludes(bundle)->check(
+      CLI::IsMember({"spec", "attn", "stepped", "fused", "outlined", "planned", "llvm"}));
   command->callback([=, &exitCode] {
     if (bundle->empty() && phase->empty())
       throw CLI::RequiredError("-o");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "compiler/driver/Commands.h"
+#include "compiler/driver/Failure.h"
 #include "compiler/spec/Words.h"
 
 #include <CLI/CLI.hpp>
@@ -84,6 +85,8 @@ int main(int argc, char **argv) try {
               << (&command == &app ? "" : command.get_name() + " ") << "--help'.\n";
     return 2;
   }
+  if (exitCode == 0 && !std::cout.flush())
+    return attnc::fail("the output cannot be written");
   return exitCode;
 } catch (const std::exception &error) { // memory that ran out, above all
   std::cerr << "attnc: error: " << error.what() << "\n";

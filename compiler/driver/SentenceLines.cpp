@@ -44,9 +44,6 @@ Model loadDecoder(const BundleOptions &options, const std::string &command) {
 int runCommand(const std::function<void()> &body) {
   try {
     body();
-    std::cout.flush();
-    if (!std::cout)
-      throw std::runtime_error("the output cannot be written");
     return 0;
   } catch (const std::exception &error) {
     std::cout.flush(); // what was right before the mistake

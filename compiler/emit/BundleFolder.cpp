@@ -20,6 +20,18 @@ llvm::Error failed(const std::string &what, std::error_code code) {
   return llvm::createStringError(code, what + ": " + code.message());
 }
 
+/// The folder itself where `path` is a link to it: what is exchanged in the end must not be the link.
+llvm::Expected<std::string> followLinks(const std::string &path) {
+  if (!fs::is_symlink_file(path) && !fs::exists(path))
+    return path;
+  llvm::SmallString<256> real, working;
+  if (std::error_code code = fs::real_path(path, real))
+    return failed("cannot follow " + path, code);
+  if (!fs::current_path(working) && real == working)
+    return llvm::createStringError(path + " is the working folder; a bundle takes the place of its folder");
+  return real.str().str();
+}
+
 bool isEmptyFolder(const std::string &path) {
   std::error_code code;
   return fs::directory_iterator(path, code) == fs::directory_iterator() && !code;
@@ -32,6 +44,10 @@ llvm::Expected<BundleFolder> BundleFolder::create(llvm::StringRef destination) {
   folder.destination = destination.rtrim('/').str();
   if (folder.destination.empty())
     return llvm::createStringError("'" + destination + "' is no bundle");
+  llvm::Expected<std::string> followed = followLinks(folder.destination);
+  if (!followed)
+    return followed.takeError();
+  folder.destination = *followed;
   if (fs::exists(folder.destination) && !fs::exists(folder.destination + "/manifest.json") &&
       !isEmptyFolder(folder.destination))
     return llvm::createStringError(folder.destination + " exists and is no bundle; it is left as it is");

@@ -1,7 +1,7 @@
 //===- VocabularyFile.cpp - files that list tokens -------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file that starts with '[' is JSON.
+// A file whose name ends in '.json' is a JSON list; others have a token a line. The runtime reads them alike.
 
 #include "compiler/spec/VocabularyFile.h"
 
@@ -38,8 +38,12 @@ std::optional<std::vector<std::string>> readVocabulary(const std::string &path, 
     error = "it cannot be read, or is empty";
     return std::nullopt;
   }
-  if (text[0] == '[')
+  if (path.ends_with(".json"))
     return parseList(text, error);
+  if (text[0] == '[' && nlohmann::json::accept(text)) {
+    error = "it is a JSON list; the name of such a file ends in '.json'";
+    return std::nullopt;
+  }
   std::vector<std::string> tokens;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)

@@ -38,9 +38,10 @@ static std::optional<std::map<std::string, std::string>> readIndex(const std::st
   constexpr size_t mostBytes = 64 << 20;
   constexpr int deepest = 4;
   std::error_code failure;
-  std::ifstream in(path, std::ios::binary);
+  const bool isFile = fs::is_regular_file(path, failure); // a FIFO would keep the reader waiting
+  std::ifstream in(isFile ? path : "", std::ios::binary);
   if (!in || fs::file_size(path, failure) > mostBytes || failure) {
-    error = path + ": cannot be read, or is too large";
+    error = path + ": is no file that can be read, or is too large";
     return std::nullopt;
   }
   auto isFlat = [](int depth, nlohmann::json::parse_event_t, nlohmann::json &) { return depth <= deepest; };

@@ -284,8 +284,11 @@ struct DeriveEntries : impl::DeriveEntriesBase<DeriveEntries> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     auto encode = symbols.lookup<func::FuncOp>("encode"), decode = symbols.lookup<func::FuncOp>("decode");
-    if (auto predict = symbols.lookup<func::FuncOp>("predict"); predictsTokens(predict))
+    if (auto predict = symbols.lookup<func::FuncOp>("predict"); predictsTokens(predict)) {
+      if (failed(checkSignature(predict, predict.getNumArguments(), 1)))
+        return signalPassFailure();
       derivePredictions(predict, symbols);
+    }
     if (!decode)
       return;
     if (!encode && decode.getNumArguments() > 1) {

@@ -6,11 +6,10 @@
 
 #include "AddedTokens.h"
 #include "Failure.h"
+#include "PieceFile.h"
 #include "SubwordModel.h"
 #include "Tokenizer.h"
 #include "Unicode.h"
-
-#include <sentencepiece_processor.h>
 
 namespace attnrt {
 namespace {
@@ -19,8 +18,7 @@ class MappedPieceTokenizer final : public Tokenizer {
 public:
   MappedPieceTokenizer(const NamedContent &model, const JsonReader &ids, const Vocabulary &vocabulary)
       : unknown(vocabulary.unknown) {
-    const auto status = processor.LoadFromSerializedProto(model.content);
-    check(status.ok(), ATTNRT_BAD_BUNDLE, model.path, ": is no SentencePiece model, or a damaged one");
+    loadPieces(model.path, model.content, processor);
     pieces.addAll(ids.at("pieces"), vocabulary.size);
     special.addAll(ids.at("added"), vocabulary.size);
     std::vector<AddedToken> tokens;

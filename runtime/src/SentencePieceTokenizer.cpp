@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "Failure.h"
+#include "PieceFile.h"
 #include "Tokenizer.h"
-
-#include <sentencepiece_processor.h>
 
 namespace attnrt {
 namespace {
@@ -13,8 +12,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 public:
   SentencePieceTokenizer(const std::string &path, const std::string &content, const Vocabulary &vocabulary)
       : vocabulary(vocabulary) {
-    const auto status = processor.LoadFromSerializedProto(content);
-    check(status.ok(), ATTNRT_BAD_BUNDLE, path, ": is no SentencePiece model, or a damaged one");
+    loadPieces(path, content, processor);
     check(processor.GetPieceSize() <= vocabulary.size, ATTNRT_BAD_BUNDLE, path, ": has ",
           processor.GetPieceSize(), " pieces, but the model's vocabulary ends at ", vocabulary.size);
   }

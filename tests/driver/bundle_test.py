@@ -163,6 +163,23 @@ graph:
         self.assertEqual(json.loads((bundle / "manifest.json").read_text())["variants"][0]["name"], "avx2")
         self.assertEqual(self.left_behind(), ["attend"])
 
+    def test_a_link_leads_to_the_bundle_that_is_replaced(self):
+        bundle = self.compile_ok("attend", "--target", "x86-64")
+        link = self.folder / "current"
+        link.symlink_to("attend")
+        self.compile_ok("current", "--target", "x86-64")
+        self.assertEqual(0, attnc("pack", link, self.weights).returncode)
+        self.assertTrue(link.is_symlink() and not bundle.is_symlink())
+        self.assertIn("manifest.json", read_folder(bundle))
+        link.unlink()
+        link.symlink_to("nowhere")
+        self.assertIn("cannot follow", self.compile("current").stderr)
+
+    def test_the_working_folder_is_no_bundle(self):
+        done = attnc("compile", GRAPH, "-o", ".", "--weights", self.weights, cwd=self.folder)
+        self.assertEqual(1, done.returncode)
+        self.assertIn(". is the working folder", done.stderr)
+
     def test_a_folder_that_is_no_bundle_is_left_alone(self):
         (self.folder / "thesis").mkdir()
         (self.folder / "thesis" / "chapter").write_text("one")
@@ -294,6 +311,7 @@ class Usage(BundleTest):
         self.refuse(2, "SPEC", "compile")
         self.refuse(2, "-o", "compile", GRAPH)
         self.refuse(2, "--emit", "compile", GRAPH, "--emit", "nonsense")
+        self.refuse(2, "--output excludes --emit", "compile", GRAPH, "--emit", "attn", "-o", "x")
         self.refuse(2, "--dtype", "compile", GRAPH, "-o", "x", "--dtype", "f64")
 
     def test_a_users_mistake_exits_with_1(self):
@@ -309,6 +327,17 @@ class Usage(BundleTest):
         line = 1 + text[:text.index("some.model")].count("\n")
         self.refuse(1, f"spec.yaml:{line}:42: the source tokenizer cannot be used: some.model: is no SentencePiece model",
                     "compile", spec, "-o", self.folder / "x")
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        for command in (("explain", GRAPH), ("compile", GRAPH, "--emit", "spec"), ("compile", GRAPH, "--emit", "llvm")):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([ATTNC, *command, "--weights", self.weights], stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual((1, "attnc: error: the output cannot be written\n"), (done.returncode, done.stderr), command)
+
+    def test_a_fifo_is_no_index_of_weights(self):
+        index = self.folder / "index.json"
+        os.mkfifo(index)
+        self.refuse(1, "is no file that can be read", "compile", GRAPH, "-o", self.folder / "x", "--weights", index)
 
     def test_what_is_not_built_yet_says_so(self):
         for arguments in (("tune", GRAPH), ("compile", GRAPH, "-o", "x", "--dtype", "bf16"),

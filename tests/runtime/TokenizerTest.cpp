@@ -90,4 +90,15 @@ TEST(SentencePiece, DamagedModelsAreErrors) {
   }
 }
 
+TEST(SentencePiece, ModelsThatEndAfterAPieceAreErrors) {
+  std::ifstream file(ATTNC_SOURCE_DIR "/examples/korean-english/tokenizer.model", std::ios::binary);
+  const std::string whole(std::istreambuf_iterator<char>(file), {});
+  const std::string cut = whole.substr(0, 1000); // the library takes it for a model of fewer pieces
+  const toy::Folder folder;
+  folder.write("model.spm", cut);
+  EXPECT_THROW(attnrt::makeTokenizer({attnrt::TokenizerKind::SentencePiece, "model.spm", "", "", ""},
+                                     folder.path(), {1200, {}}),
+               attnrt::Failure);
+}
+
 } // namespace

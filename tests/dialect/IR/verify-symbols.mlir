@@ -93,3 +93,17 @@ func.func @write_state_c1_other_type(%x: tensor<4xf32>) {
   attn.write_state %x, @s : tensor<4xf32>
   return
 }
+
+// -----
+
+// expected-error @below {{'func.func' op has 'attn.strides' that are no list of '#attn.size'}}
+func.func @entry_strides(%x: tensor<4xf32> {attn.strides = [1 : i32]}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an 'attn.name' that is no string}}
+func.func @entry_name(%x: tensor<4xf32>) -> (tensor<4xf32> {attn.name = 3 : i32}) {
+  return %x : tensor<4xf32>
+}

@@ -83,3 +83,9 @@ func.func @decode(%ids: !ids, %memory: !memory, %lengths: !lengths) -> !target {
   }
   return %y : !target
 }
+
+// -----
+
+// expected-error @below {{needs 1 arguments, 1 results and one block, but has 1, 1 and 0}}
+func.func private @predict(tensor<?xi32, #attn.axes<row>> {attn.name = "rows"})
+    -> (tensor<?x8xf32, #attn.axes<row, width>> {attn.name = "logits"})
