@@ -149,12 +149,20 @@ void Bench::setLimits(Profile &profile) const {
   for (const nlohmann::json &variant : manifest["variants"])
     if (variant["name"] == model.variant())
       features = variant["features"];
-  const int lanes = features.find("avx512f") != features.npos ? 16
-                    : features.find("avx2") != features.npos  ? 8
-                                                              : 4;
-  profile.arithmeticLimit = options.bundle.threads * arithmeticLimit(lanes);
-  profile.readLimit =
-      options.bundle.threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
+  const auto has = [&](const char *feature) { return features.find(feature) != features.npos; };
+  const int lanes = has("avx512f") ? 16 : has("avx2") ? 8 : 4;
+  const int threads = options.bundle.threads;
+  profile.arithmeticLimit = threads * arithmeticLimit(lanes);
+  for (const nlohmann::json &tensor : manifest["weights"]["tensors"]) {
+    const std::string type = tensor.value("type", "f32");
+    if (type == "int8" && profile.int8Limit == 0)
+      profile.int8Limit = has("amx_int8")      ? threads * tileLimit(TileType::Int8)
+                          : has("avx512_vnni") ? threads * integerLimit()
+                                               : profile.arithmeticLimit;
+    if (type == "bf16" && profile.bf16Limit == 0)
+      profile.bf16Limit = has("amx_bf16") ? threads * tileLimit(TileType::Bf16) : profile.arithmeticLimit;
+  }
+  profile.readLimit = threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
 }
 
 std::string Bench::title() const {

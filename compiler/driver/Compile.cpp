@@ -6,6 +6,7 @@
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Failure.h"
 #include "compiler/driver/Frontend.h"
+#include "compiler/driver/WeightErrors.h"
 #include "compiler/emit/ConstantWeights.h"
 #include "compiler/emit/GoldenVectors.h"
 #include "compiler/emit/Interrupts.h"
@@ -13,6 +14,7 @@
 #include "compiler/emit/WriteBundle.h"
 #include "compiler/spec/PrintSpec.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
 #include <CLI/CLI.hpp>
@@ -23,7 +25,7 @@ using namespace attnc;
 namespace {
 
 struct Options {
-  std::string spec, bundle, targets, dtype = "f32", weights, schedules, phase;
+  std::string spec, bundle, targets, dtype, weights, schedules, phase;
 };
 
 /// The bundle's name: the spec's, or else the folder's.
@@ -36,14 +38,14 @@ std::string nameOf(const Spec &spec, const Options &options) {
 int emitPhase(const Options &options) {
   Frontend frontend;
   if (options.phase == "spec") {
-    if (!frontend.read(options.spec, {options.weights}))
+    if (!frontend.read(options.spec, {options.weights, options.dtype}))
       return 1;
     printSpec(frontend.spec(), std::cout);
     return 0;
   }
   bool isLowered = options.phase == "llvm";
   attn::Phase phase = isLowered ? attn::Phase::Planned : *attn::parsePhase(options.phase);
-  if (!frontend.load(options.spec, {options.weights}) || !frontend.run(phase))
+  if (!frontend.load(options.spec, {options.weights, options.dtype}) || !frontend.run(phase))
     return 1;
   mlir::OwningOpRef<mlir::ModuleOp> lowered;
   if (isLowered && !(lowered = lowerEntries(frontend.module(), bundleName(nameOf(frontend.spec(), options)))))
@@ -53,6 +55,19 @@ int emitPhase(const Options &options) {
   (isLowered ? *lowered : frontend.module()).print(stream);
   std::cout << text;
   return 0;
+}
+
+/// Whether some weights are of other types than f32.
+bool hasTypes(mlir::ModuleOp module) {
+  return llvm::any_of(module.getOps<attn::WeightOp>(), [](attn::WeightOp weight) {
+    return !mlir::cast<mlir::RankedTensorType>(weight.getType()).getElementType().isF32();
+  });
+}
+
+/// `FILE:LINE:COLUMN: ` of what comes from the spec.
+std::string placeOf(mlir::Location where, const std::string &file) {
+  auto place = where->findInstanceOf<mlir::FileLineColLoc>();
+  return place ? llvm::formatv("{0}:{1}:{2}: ", file, place.getLine(), place.getColumn()).str() : file + ": ";
 }
 
 /// One line that is written over again and again, on a terminal only.
@@ -69,22 +84,27 @@ void clearProgress() {
 }
 
 int compile(const Options &options) {
-  if (options.dtype != "f32")
-    return fail("--dtype " + options.dtype + " is not built yet: this version computes in f32");
   if (!options.schedules.empty())
     return fail("--schedules is not built yet: this version uses the schedules it was built with");
   if (!options.phase.empty())
     return emitPhase(options);
-  llvm::Expected<std::vector<CpuVariant>> variants = parseTargets(options.targets);
-  if (!variants)
-    return fail(variants.takeError());
+  if (llvm::Expected<std::vector<CpuVariant>> named = parseTargets(options.targets); !named)
+    return fail(named.takeError());
   Frontend frontend;
-  if (!frontend.load(options.spec, {options.weights}))
+  if (!frontend.load(options.spec, {options.weights, options.dtype}))
     return 1;
   std::set<std::string> scales = scalingTensors(frontend.module());
+  std::vector<std::string> unrounded; // why matrices have not the type that was asked for
+  frontend.onRemark = [&](mlir::Location where, const std::string &text) {
+    if (text.starts_with("stays f32"))
+      unrounded.push_back(placeOf(where, options.spec) + text);
+  };
   if (!frontend.run(attn::Phase::Planned))
     return 1;
   const Spec &spec = frontend.spec();
+  // The names are known to be right; what none and 'host' mean depends on the types.
+  std::vector<CpuVariant> variants =
+      llvm::cantFail(parseTargets(options.targets, hasTypes(frontend.module())));
   llvm::Expected<TensorReader> weights = openTensors(spec.weights, scales);
   if (!weights)
     return fail(weights.takeError());
@@ -96,19 +116,22 @@ int compile(const Options &options) {
   BundleJob job{spec,
                 frontend.module(),
                 bundleName(nameOf(spec, options)),
-                std::move(*variants),
+                std::move(variants),
                 std::move(*weights),
                 std::move(scales),
                 llvm::sys::fs::getMainExecutable("attnc", &address),
                 showProgress};
-  llvm::Error error = writeBundle(job, *folder);
+  llvm::Expected<std::vector<WeightError>> errors = writeBundle(job, *folder);
   clearProgress();
-  if (error)
-    return fail(std::move(error));
+  if (!errors)
+    return fail(errors.takeError());
   if (llvm::Error golden = recordGolden(*folder))
     return fail(std::move(golden));
   if (llvm::Error commit = folder->commit())
     return fail(std::move(commit));
+  printWeightErrors(*errors, std::cout);
+  for (const std::string &text : unrounded)
+    std::cout << text << "\n";
   return 0;
 }
 
@@ -122,11 +145,13 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
   bundle->type_name("FOLDER");
   command->add_option(
       "--target", options->targets,
-      "CPUs to compile for, separated by commas: x86-64, avx2, avx512, host (this machine's best), or "
-      "Halide targets such as x86-64-linux-avx2-fma; default: x86-64,avx2,avx512");
-  command->add_option("--dtype", options->dtype, "Type of weights and activations")
-      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
-      ->capture_default_str();
+      "CPUs to compile for, separated by commas: x86-64, avx2, avx512, vnni, amx, host (this machine's "
+      "best), or Halide targets such as x86-64-linux-avx2-fma; default: x86-64,avx2,avx512, and with int8 or "
+      "bf16 vnni,amx");
+  command
+      ->add_option("--dtype", options->dtype,
+                   "Type of the matrices of linears, instead of the spec's 'types.default'")
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}));
   command
       ->add_option(
           "--weights", options->weights,
@@ -137,7 +162,7 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
   CLI::Option *phase =
       command->add_option("--emit", options->phase, "Print a phase instead of writing a bundle");
   phase->excludes(bundle)->check(
-      CLI::IsMember({"spec", "attn", "stepped", "fused", "outlined", "planned", "llvm"}));
+      CLI::IsMember({"spec", "attn", "stepped", "fused", "quantised", "outlined", "planned", "llvm"}));
   command->callback([=, &exitCode] {
     if (bundle->empty() && phase->empty())
       throw CLI::RequiredError("-o");

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <iostream>
+#include <map>
 #include <memory>
 
 namespace attnc {
@@ -87,6 +88,14 @@ void printBundle(const Model &model) {
   std::cout << "weights " << manifest["weights"]["tensors"].size() << " tensors, "
             << manifest["weights"]["bytes"] << " bytes, hash "
             << manifest["weights"]["hash"].get<std::string>() << "\n";
+  std::map<std::string, std::pair<int64_t, int64_t>> types; // tensors and bytes
+  for (const auto &tensor : manifest["weights"]["tensors"]) {
+    auto &[count, bytes] = types[tensor.value("type", "f32")];
+    ++count;
+    bytes += tensor["bytes"].get<int64_t>();
+  }
+  for (const auto &[type, sum] : types)
+    std::cout << "weights of " << type << ": " << sum.first << " tensors, " << sum.second << " bytes\n";
 }
 
 void inspect(const InspectOptions &options) {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <immintrin.h>
 #include <memory>
 #include <sys/mman.h>
 
@@ -72,6 +73,68 @@ static void multiplyAndAdd() {
                      "movaps %%xmm15, %%xmm3\n mulps %%xmm15, %%xmm3\n addps %%xmm3, %%xmm11" ::
                          : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
                            "xmm10", "xmm11");
+}
+
+static void sumProducts() {
+  __asm__ volatile("vzeroall\n vpxorq %%zmm31, %%zmm31, %%zmm31" ::: "memory");
+  for (int i = 0; i < Rounds; ++i)
+    __asm__ volatile("vpdpbusd %%zmm31, %%zmm31, %%zmm0\n vpdpbusd %%zmm31, %%zmm31, %%zmm1\n"
+                     "vpdpbusd %%zmm31, %%zmm31, %%zmm2\n vpdpbusd %%zmm31, %%zmm31, %%zmm3\n"
+                     "vpdpbusd %%zmm31, %%zmm31, %%zmm4\n vpdpbusd %%zmm31, %%zmm31, %%zmm5\n"
+                     "vpdpbusd %%zmm31, %%zmm31, %%zmm6\n vpdpbusd %%zmm31, %%zmm31, %%zmm7\n"
+                     "vpdpbusd %%zmm31, %%zmm31, %%zmm8\n vpdpbusd %%zmm31, %%zmm31, %%zmm9\n"
+                     "vpdpbusd %%zmm31, %%zmm31, %%zmm10\n vpdpbusd %%zmm31, %%zmm31, %%zmm11" ::
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                           "xmm10", "xmm11");
+}
+
+double integerLimit() { return Rounds * 12.0 * 2 * 64 / fastest(sumProducts); }
+
+/// Numbers as in real work: zeros would run faster. Any bits but those of exponents at the end of the range
+/// do for bfloat16.
+constexpr int TileBytes = 1024;
+struct TileData {
+  alignas(64) unsigned char rows[2][8][TileBytes], columns[2][8][TileBytes];
+  TileData() {
+    unsigned state = 1;
+    unsigned char *bytes = &rows[0][0][0];
+    for (size_t i = 0; i < sizeof(TileData); ++i)
+      bytes[i] =
+          static_cast<unsigned char>((state = state * 1664525 + 1013904223) >> 24) & (i % 2 ? 0xbf : 0xff);
+  }
+};
+
+#define ATTNC_TILE_LOOP(name, multiply)                                                                      \
+  __attribute__((target("amx-tile,amx-int8,amx-bf16"))) static void name(const TileData &data) {             \
+    for (int i = 0; i < Rounds / 64; ++i)                                                                    \
+      for (int step = 0; step < 8; ++step) {                                                                 \
+        _tile_loadd(6, data.columns[0][step], 64);                                                           \
+        _tile_loadd(4, data.rows[0][step], 64);                                                              \
+        multiply(0, 4, 6);                                                                                   \
+        _tile_loadd(5, data.rows[1][step], 64);                                                              \
+        multiply(2, 5, 6);                                                                                   \
+        _tile_loadd(7, data.columns[1][step], 64);                                                           \
+        multiply(1, 4, 7);                                                                                   \
+        multiply(3, 5, 7);                                                                                   \
+      }                                                                                                      \
+  }
+ATTNC_TILE_LOOP(multiplyByteTiles, _tile_dpbusd)
+ATTNC_TILE_LOOP(multiplyBfloatTiles, _tile_dpbf16ps)
+
+__attribute__((target("amx-tile"))) double tileLimit(TileType type) {
+  static const TileData data;
+  struct {
+    unsigned char palette = 1, start = 0, reserved[14] = {};
+    unsigned short bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    unsigned char rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } shape;
+  __asm__ volatile("" ::: "memory"); // the compiler does not know that all of it is read
+  _tile_loadconfig(&shape);
+  auto work = type == TileType::Int8 ? multiplyByteTiles : multiplyBfloatTiles;
+  double products = 16.0 * 16 * (type == TileType::Int8 ? 64 : 32);
+  double limit = double(Rounds / 64) * 8 * 4 * 2 * products / fastest([&] { work(data); });
+  _tile_release();
+  return limit;
 }
 
 double arithmeticLimit(int lanes) {

@@ -14,6 +14,14 @@ namespace attnc {
 /// add.
 double arithmeticLimit(int lanes);
 
+/// The same of products of bytes and 8-bit integers, summed up in 32 bits by AVX-512's instruction (VNNI).
+double integerLimit();
+
+enum class TileType { Int8, Bf16 };
+/// The same of matrix instructions (AMX), whose tiles come from the first cache: two and two for four
+/// products. The process must have the system's permission.
+double tileLimit(TileType type);
+
 /// Bytes per second read from `bytes` of memory, again and again.
 double readLimit(size_t bytes);
 

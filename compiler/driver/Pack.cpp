@@ -5,6 +5,7 @@
 
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Failure.h"
+#include "compiler/driver/WeightErrors.h"
 #include "compiler/emit/Interrupts.h"
 #include "compiler/emit/RepackBundle.h"
 #include "compiler/spec/ReadSpec.h"
@@ -34,7 +35,9 @@ void addPackCommand(CLI::App &app, int &exitCode) {
       return;
     }
     attnc::catchInterrupts();
-    llvm::Error error = attnc::repackBundle(options->bundle, source);
-    exitCode = error ? attnc::fail(std::move(error)) : 0;
+    llvm::Expected<std::vector<attnc::WeightError>> errors = attnc::repackBundle(options->bundle, source);
+    exitCode = errors ? 0 : attnc::fail(errors.takeError());
+    if (errors)
+      attnc::printWeightErrors(*errors, std::cout);
   });
 }

@@ -10,8 +10,14 @@
 
 namespace attnc {
 
+/// A kernel's name has the type of its weights behind their widths.
+double Profile::arithmeticLimitOf(const KernelLine &line) const {
+  const auto has = [&](const char *type) { return line.kernel.find(type) != line.kernel.npos; };
+  return has("_i8") ? int8Limit : has("_bf16") ? bf16Limit : arithmeticLimit;
+}
+
 double Profile::shareOfLimit(const KernelLine &line) const {
-  const double seconds = std::max(line.operations / arithmeticLimit, line.bytes / readLimit);
+  const double seconds = std::max(line.operations / arithmeticLimitOf(line), line.bytes / readLimit);
   return line.milliseconds > 0 ? seconds * 1000 / line.milliseconds : 0;
 }
 
@@ -39,8 +45,12 @@ std::string printProfile(const Profile &profile) {
   }
   const double outside = profile.milliseconds - millisecondsOfKernels(profile);
   text << std::setprecision(3) << "outside of kernels: " << outside << " of " << profile.milliseconds
-       << " ms\nlimits: " << std::setprecision(1) << profile.arithmeticLimit * 1e-9 << " GFLOP/s, "
-       << profile.readLimit * 1e-9 << " GB/s\n";
+       << " ms\nlimits: " << std::setprecision(1) << profile.arithmeticLimit * 1e-9 << " GFLOP/s, ";
+  if (profile.int8Limit > 0)
+    text << profile.int8Limit * 1e-9 << " with int8 weights, ";
+  if (profile.bf16Limit > 0)
+    text << profile.bf16Limit * 1e-9 << " with bf16 weights, ";
+  text << profile.readLimit * 1e-9 << " GB/s\n";
   return text.str();
 }
 

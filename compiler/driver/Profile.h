@@ -20,10 +20,14 @@ struct Profile {
   std::vector<KernelLine> kernels;           // the slowest first
   double milliseconds = 0;                   // of a request, what is outside of kernels included
   double arithmeticLimit = 0, readLimit = 0; // operations and bytes per second
+  double int8Limit = 0, bf16Limit = 0;       // operations with such weights; 0 where there are none
 
   /// The part of a kernel's time that the machine needs for its sums, or for its bytes if that is longer.
   /// More than one where the caches hold what a kernel reads.
   double shareOfLimit(const KernelLine &line) const;
+
+private:
+  double arithmeticLimitOf(const KernelLine &line) const;
 };
 
 std::string printProfile(const Profile &profile);

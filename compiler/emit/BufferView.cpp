@@ -211,12 +211,17 @@ LogicalResult ViewFollower::getWeight(attn::GetWeightOp op) {
     return op.emitError("reads a weight that has no place");
   auto type = cast<RankedTensorType>(weight.getType());
   BufferView view = dense(attn::Memory::weights, type);
-  if (auto panels = dyn_cast_or_null<attn::PanelsAttr>(type.getEncoding())) {
-    int64_t columns = panels.getColumns();
-    auto size = [&](int64_t value) { return SizeAttr::getConstant(op.getContext(), value); };
-    Sizes stored = {size((type.getDimSize(0) + columns - 1) / columns), size(type.getDimSize(1)),
-                    size(columns)};
-    view = dense(attn::Memory::weights, stored, type.getElementType(), {});
+  if (isa_and_nonnull<attn::PanelsAttr>(type.getEncoding())) {
+    SmallVector<int64_t> extents = attn::panelExtents(type);
+    Type element = type.getElementType();
+    if (element.isBF16()) { // kernels see a pair as one word
+      extents.pop_back();
+      element = IntegerType::get(op.getContext(), 32);
+    }
+    Sizes stored;
+    for (int64_t extent : extents)
+      stored.push_back(SizeAttr::getConstant(op.getContext(), extent));
+    view = dense(attn::Memory::weights, stored, element, {});
   }
   view.offset = SizeAttr::getConstant(op.getContext(), *weight.getOffset());
   views[op.getResult()] = view;

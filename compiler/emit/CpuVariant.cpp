@@ -46,11 +46,18 @@ const Feature features[] = {
 struct NamedTarget {
   StringRef name;
   StringRef target;
+  bool isForTypes = false; // better than the one before for integers and bfloat16 only
 };
 const NamedTarget defaults[] = {
     {"x86-64", "x86-64-linux"},
     {"avx2", "x86-64-linux-avx-avx2-f16c-fma-sse41"},
     {"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41"},
+    {"vnni", "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41",
+     true},
+    {"amx",
+     "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_sapphirerapids-avx512_skylake-avx512_zen4-f16c-"
+     "fma-sse41",
+     true},
 };
 
 /// Reads a Halide target string, `x86-64[-linux][-FEATURE...]`.
@@ -89,9 +96,11 @@ llvm::Expected<CpuVariant> parseTarget(StringRef text) {
   return variant;
 }
 
-llvm::Expected<CpuVariant> parseOne(StringRef text) {
+llvm::Expected<CpuVariant> parseOne(StringRef text, bool hasTypes) {
   if (text == "host") {
     for (const NamedTarget &named : llvm::reverse(defaults)) {
+      if (named.isForTypes && !hasTypes)
+        continue;
       llvm::Expected<CpuVariant> variant = parseTarget(named.target);
       if (!variant || runsHere(*variant))
         return variant;
@@ -106,17 +115,18 @@ llvm::Expected<CpuVariant> parseOne(StringRef text) {
 
 } // namespace
 
-llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list) {
+llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list, bool hasTypes) {
   llvm::SmallVector<StringRef> words;
   list.split(words, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   if (list.empty())
     for (const NamedTarget &named : defaults)
-      words.push_back(named.name);
+      if (hasTypes || !named.isForTypes)
+        words.push_back(named.name);
   if (words.empty())
     return llvm::createStringError("targets '" + list + "' name no target");
   std::vector<CpuVariant> variants;
   for (StringRef word : words) {
-    llvm::Expected<CpuVariant> variant = parseOne(word.trim());
+    llvm::Expected<CpuVariant> variant = parseOne(word.trim(), hasTypes);
     if (!variant)
       return variant.takeError();
     if (llvm::none_of(variants, [&](const CpuVariant &other) { return other.name == variant->name; }))
@@ -127,6 +137,10 @@ llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list) {
   };
   llvm::stable_sort(variants, [&](const auto &a, const auto &b) { return demands(a) < demands(b); });
   return variants;
+}
+
+bool hasMatrixTiles(const CpuVariant &variant) {
+  return llvm::is_contained(llvm::split(variant.features, ' '), "amx_tile");
 }
 
 bool runsHere(const CpuVariant &variant) {

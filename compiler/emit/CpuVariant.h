@@ -22,8 +22,12 @@ struct CpuVariant {
 };
 
 /// Reads a list such as `avx2,avx512`, `host` or `x86-64-linux-avx-avx2-fma`; empty gives plain x86-64, AVX2
-/// and AVX-512. Variants come out from the least to the most demanding, each once.
-llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list);
+/// and AVX-512 and, where there are weights of integers or bfloat16 (`hasTypes`), what has instructions for
+/// them. Variants come out from the least to the most demanding, each once.
+llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list, bool hasTypes = false);
+
+/// Whether the variant's kernels may call the functions of MatrixTiles.c.
+bool hasMatrixTiles(const CpuVariant &variant);
 
 /// Whether this machine has all features of `variant`.
 bool runsHere(const CpuVariant &variant);

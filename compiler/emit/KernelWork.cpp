@@ -55,7 +55,8 @@ private:
     auto isPart = [](OpOperand &use) {
       Operation *op = use.getOwner();
       unsigned whole = isa<attn::LookupOp, attn::TakeOp>(op) ? 0 : 1;
-      return isReadInRows(op) && use.getOperandNumber() == whole;
+      return isReadInRows(op) &&
+             (use.getOperandNumber() == whole || (isa<attn::EmbedOp>(op) && use.getOperandNumber() > whole));
     };
     size_t arguments = kernel.getBody().getNumArguments();
     if (number < arguments)

@@ -118,13 +118,19 @@ public:
     }
   }
 
+  /// A halide_type_code_t.
+  static int64_t typeCodeOf(Type element) {
+    constexpr int64_t signedInteger = 0, unsignedInteger = 1, floatingPoint = 2;
+    if (isa<FloatType>(element))
+      return floatingPoint;
+    return element.isUnsignedInteger() ? unsignedInteger : signedInteger;
+  }
+
   /// Describes `view` in buffer `slot`; its elements start at `host`.
   Value fill(int32_t slot, const BufferView &view, Value host) {
-    constexpr int64_t signedInteger = 0, floatingPoint = 2; // halide_type_code_t
     const InterfaceTypes &types = code.types;
     code.store(host, field(slot, BufferField::Host));
-    code.store(code.constant(types.int8, isa<FloatType>(view.element) ? floatingPoint : signedInteger),
-               field(slot, BufferField::Type, 0));
+    code.store(code.constant(types.int8, typeCodeOf(view.element)), field(slot, BufferField::Type, 0));
     code.store(code.constant(types.int8, view.element.getIntOrFloatBitWidth()),
                field(slot, BufferField::Type, 1));
     code.store(code.constant(types.int32, view.extents.size()), field(slot, BufferField::Rank));

@@ -14,7 +14,9 @@ namespace {
 
 /// The shape that the file gives a weight: its padding is part of it, so that the file has no holes.
 std::vector<int64_t> storedShape(const WeightRecipe &recipe) {
-  int64_t count = recipe.bytes / int64_t(sizeof(float));
+  int64_t count = recipe.bytes / recipe.elementBytes(), group = recipe.group();
+  if (recipe.panels != 0 && group > 1)
+    return {count / recipe.panels / recipe.depth(), recipe.depth() / group, recipe.panels, group};
   if (recipe.panels != 0)
     return {count / recipe.panels / recipe.in(), recipe.in(), recipe.panels};
   if (count == recipe.out() * recipe.in())
@@ -22,11 +24,16 @@ std::vector<int64_t> storedShape(const WeightRecipe &recipe) {
   return {count};
 }
 
+/// A type's name in safetensors.
+const char *nameOfType(const std::string &type) {
+  return type == "int8" ? "I8" : type == "bf16" ? "BF16" : "F32";
+}
+
 /// Length and text of the header, padded with blanks so that the data starts at a multiple of 64.
 std::string makeHeader(const std::vector<WeightRecipe> &recipes) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   for (const WeightRecipe &recipe : recipes)
-    header[recipe.name] = {{"dtype", "F32"},
+    header[recipe.name] = {{"dtype", nameOfType(recipe.type)},
                            {"shape", storedShape(recipe)},
                            {"data_offsets", {recipe.offset, recipe.offset + recipe.bytes}}};
   std::string text = header.dump();
@@ -48,19 +55,22 @@ std::vector<float> transpose(const std::vector<float> &values, int64_t rows, int
   return turned;
 }
 
-llvm::Expected<std::vector<float>> joinAndPack(const WeightRecipe &recipe, const TensorReader &tensors) {
+/// The tensors of a recipe side by side, out x in; scales are made of the matrix that they belong to.
+llvm::Expected<std::vector<float>> joinTensors(const WeightRecipe &recipe, const TensorReader &tensors) {
+  int64_t in = recipe.scales != 0 ? recipe.scales : recipe.in();
   std::vector<float> joined; // out x in
-  joined.reserve(recipe.out() * recipe.in());
+  joined.reserve(recipe.out() * in);
   llvm::Error problems = llvm::Error::success(); // of all parts
   for (size_t part = 0; part < recipe.tensors.size(); ++part) {
     int64_t rows = recipe.rows[part];
     if (recipe.tensors[part].empty()) {
-      joined.resize(joined.size() + rows * recipe.in(), 0.0f);
+      joined.resize(joined.size() + rows * in, 0.0f);
       continue;
     }
     bool turned = recipe.transposed && recipe.shape.size() == 2;
-    std::vector<int64_t> shape = recipe.shape;
-    shape[0] = rows;
+    std::vector<int64_t> shape = {rows};
+    if (recipe.shape.size() == 2)
+      shape.push_back(in);
     if (turned)
       std::swap(shape[0], shape[1]);
     llvm::Expected<std::vector<float>> values = tensors(recipe.tensors[part], shape);
@@ -74,30 +84,29 @@ llvm::Expected<std::vector<float>> joinAndPack(const WeightRecipe &recipe, const
   }
   if (problems)
     return problems;
-  return packValues(recipe, joined);
+  return joined;
+}
+
+/// The bytes of a weight; what rounding lost goes to `errors`.
+llvm::Expected<std::vector<char>> storeWeight(const WeightRecipe &recipe, const TensorReader &tensors,
+                                              const ConstantReader &constants,
+                                              std::vector<WeightError> &errors) {
+  if (recipe.tensors.empty())
+    return constants(recipe);
+  llvm::Expected<std::vector<float>> values = joinTensors(recipe, tensors);
+  if (!values)
+    return values.takeError();
+  for (WeightError &error : findErrors(recipe, *values))
+    errors.push_back(std::move(error));
+  return storeValues(recipe, *values);
 }
 
 } // namespace
 
-std::vector<float> packValues(const WeightRecipe &recipe, const std::vector<float> &values) {
-  std::vector<float> packed(recipe.bytes / sizeof(float), 0.0f);
-  if (recipe.panels == 0) {
-    std::copy(values.begin(), values.end(), packed.begin());
-    return packed;
-  }
-  int64_t columns = recipe.panels, in = recipe.in();
-  for (int64_t out = 0; out < recipe.out(); ++out) {
-    float *panel = packed.data() + out / columns * in * columns; // in x columns
-    for (int64_t k = 0; k < in; ++k)
-      panel[k * columns + out % columns] = values[out * in + k];
-  }
-  return packed;
-}
-
-llvm::Expected<WeightHashes> packWeights(const std::vector<WeightRecipe> &recipes,
-                                         const TensorReader &tensors, const ConstantReader &constants,
-                                         const std::string &path) {
-  WeightHashes hashes;
+llvm::Expected<PackedWeights> packWeights(const std::vector<WeightRecipe> &recipes,
+                                          const TensorReader &tensors, const ConstantReader &constants,
+                                          const std::string &path) {
+  PackedWeights packed;
   Hash128 whole;
   FileOutput file(path);
   auto write = [&](std::string_view bytes) {
@@ -107,20 +116,19 @@ llvm::Expected<WeightHashes> packWeights(const std::vector<WeightRecipe> &recipe
   write(makeHeader(recipes));
   llvm::Error problems = llvm::Error::success(); // of all weights
   for (const WeightRecipe &recipe : recipes) {
-    llvm::Expected<std::vector<float>> stored =
-        recipe.tensors.empty() ? constants(recipe) : joinAndPack(recipe, tensors);
+    llvm::Expected<std::vector<char>> stored = storeWeight(recipe, tensors, constants, packed.errors);
     if (!stored) {
       problems = llvm::joinErrors(std::move(problems), stored.takeError());
       continue;
     }
-    std::string_view bytes(reinterpret_cast<const char *>(stored->data()), recipe.bytes);
-    hashes.tensors.push_back(hash128(bytes));
+    std::string_view bytes(stored->data(), recipe.bytes);
+    packed.hashes.tensors.push_back(hash128(bytes));
     write(bytes);
   }
   if (llvm::Error error = llvm::joinErrors(std::move(problems), file.close()))
     return error;
-  hashes.file = whole.digits();
-  return hashes;
+  packed.hashes.file = whole.digits();
+  return packed;
 }
 
 } // namespace attnc

@@ -7,26 +7,28 @@
 #ifndef ATTNC_COMPILER_EMIT_PACKWEIGHTS_H
 #define ATTNC_COMPILER_EMIT_PACKWEIGHTS_H
 
-#include "compiler/emit/WeightRecipe.h"
+#include "compiler/emit/StoredWeights.h"
 #include "compiler/emit/WeightSource.h"
 
 namespace attnc {
 
-/// Gives a constant weight's stored floats, padding and all.
-using ConstantReader = std::function<llvm::Expected<std::vector<float>>(const WeightRecipe &recipe)>;
+/// Gives a constant weight's stored bytes, padding and all.
+using ConstantReader = std::function<llvm::Expected<std::vector<char>>(const WeightRecipe &recipe)>;
 
 struct WeightHashes {
   std::string file;
   std::vector<std::string> tensors; // in the order of the recipes
 };
 
-/// Lays `values` (out x in) out as `recipe` stores them.
-std::vector<float> packValues(const WeightRecipe &recipe, const std::vector<float> &values);
+struct PackedWeights {
+  WeightHashes hashes;
+  std::vector<WeightError> errors; // of the tensors that were rounded
+};
 
-/// Writes the file `path` and gives its hashes.
-llvm::Expected<WeightHashes> packWeights(const std::vector<WeightRecipe> &recipes,
-                                         const TensorReader &tensors, const ConstantReader &constants,
-                                         const std::string &path);
+/// Writes the file `path`.
+llvm::Expected<PackedWeights> packWeights(const std::vector<WeightRecipe> &recipes,
+                                          const TensorReader &tensors, const ConstantReader &constants,
+                                          const std::string &path);
 
 } // namespace attnc
 

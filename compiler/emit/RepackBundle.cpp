@@ -25,13 +25,13 @@ llvm::Expected<ConstantReader> copyConstants(const std::string &bundle) {
   std::shared_ptr<SafetensorsFile> present = SafetensorsFile::open(bundle + "/weights.safetensors", error);
   if (!present)
     return llvm::createStringError(error);
-  return [present](const WeightRecipe &recipe) -> llvm::Expected<std::vector<float>> {
+  return [present](const WeightRecipe &recipe) -> llvm::Expected<std::vector<char>> {
     const Tensor *tensor = present->find(recipe.name);
     if (!tensor || tensor->type != "F32" || tensor->bytes != static_cast<size_t>(recipe.bytes))
       return llvm::createStringError("the bundle's weights lack the constant '" + recipe.name + "'");
-    std::vector<float> values(tensor->bytes / sizeof(float));
-    std::memcpy(values.data(), tensor->data, tensor->bytes);
-    return values;
+    std::vector<char> bytes(tensor->bytes);
+    std::memcpy(bytes.data(), tensor->data, tensor->bytes);
+    return bytes;
   };
 }
 
@@ -59,7 +59,7 @@ llvm::Error copyFiles(const std::string &bundle, const BundleFolder &folder) {
 
 } // namespace
 
-llvm::Error repackBundle(const std::string &bundle, const WeightSource &source) {
+llvm::Expected<std::vector<WeightError>> repackBundle(const std::string &bundle, const WeightSource &source) {
   llvm::Expected<nlohmann::ordered_json> manifest = readManifestFile(bundle);
   if (!manifest)
     return manifest.takeError();
@@ -75,18 +75,20 @@ llvm::Error repackBundle(const std::string &bundle, const WeightSource &source) 
   llvm::Expected<BundleFolder> folder = BundleFolder::create(bundle);
   if (!folder)
     return folder.takeError();
-  llvm::Expected<WeightHashes> hashes =
+  llvm::Expected<PackedWeights> packed =
       packWeights(*recipes, *tensors, *constants, folder->path() + "/weights.safetensors");
-  if (!hashes)
-    return hashes.takeError();
-  setWeightHashes(*manifest, *hashes);
+  if (!packed)
+    return packed.takeError();
+  setWeightHashes(*manifest, packed->hashes);
   if (llvm::Error error = copyFiles(bundle, *folder))
     return error;
   if (llvm::Error error = writeFile(folder->path() + "/manifest.json", manifestText(*manifest)))
     return error;
   if (llvm::Error error = recordGolden(*folder))
     return error;
-  return folder->commit();
+  if (llvm::Error error = folder->commit())
+    return error;
+  return std::move(packed->errors);
 }
 
 } // namespace attnc

@@ -4,6 +4,7 @@
 #ifndef ATTNC_COMPILER_EMIT_REPACKBUNDLE_H
 #define ATTNC_COMPILER_EMIT_REPACKBUNDLE_H
 
+#include "compiler/emit/StoredWeights.h"
 #include "compiler/spec/Spec.h"
 #include "llvm/Support/Error.h"
 
@@ -12,7 +13,7 @@
 namespace attnc {
 
 /// Fills `bundle` from the weights in `source` as its manifest says; its code stays. Constants are kept.
-llvm::Error repackBundle(const std::string &bundle, const WeightSource &source);
+llvm::Expected<std::vector<WeightError>> repackBundle(const std::string &bundle, const WeightSource &source);
 
 } // namespace attnc
 

@@ -15,7 +15,8 @@ namespace {
 int64_t storedBytes(const WeightRecipe &recipe) {
   constexpr int64_t line = 64, element = sizeof(float);
   if (recipe.panels != 0)
-    return (recipe.out() + recipe.panels - 1) / recipe.panels * recipe.panels * recipe.in() * element;
+    return (recipe.out() + recipe.panels - 1) / recipe.panels * recipe.panels * recipe.depth() *
+           recipe.elementBytes();
   int64_t bytes = recipe.out() * recipe.in() * element;
   // Vectors are padded to whole panels of 32 outputs, which kernels read as they read the panels.
   int64_t unit = recipe.shape.size() == 1 ? 32 * element : line;
@@ -38,6 +39,9 @@ WeightRecipe readRecipe(attn::WeightOp weight, const std::set<std::string> &scal
   else if (!recipe.tensors.empty())
     recipe.rows = {recipe.out()};
   recipe.transposed = weight.getTransposed();
+  if (!type.getElementType().isF32())
+    recipe.type = type.getElementType().isBF16() ? "bf16" : "int8";
+  recipe.scales = weight.getScales().value_or(0);
   recipe.scaling =
       llvm::any_of(recipe.tensors, [&](const auto &tensor) { return scales.count(tensor) != 0; });
   recipe.bytes = storedBytes(recipe);
@@ -54,15 +58,33 @@ bool isSound(const WeightRecipe &recipe, int64_t offset) {
       return false;
   if (recipe.panels < 0 || recipe.panels > 4096 || (recipe.panels != 0 && recipe.shape.size() != 2))
     return false;
-  int64_t rows = 0;
+  if (recipe.type != "f32" &&
+      (recipe.panels == 0 || recipe.tensors.empty() || (recipe.type != "bf16" && recipe.type != "int8")))
+    return false;
+  int64_t rows = 0, outputs = recipe.scales == 0 ? recipe.out() : recipe.in();
   for (int64_t extent : recipe.rows)
-    if (extent < 1 || (rows += extent) > recipe.out())
+    if (extent < 1 || (rows += extent) > outputs)
       return false;
-  return (recipe.tensors.empty() || rows == recipe.out()) && recipe.offset == offset &&
+  if (recipe.scales != 0 && (recipe.shape != std::vector<int64_t>{2, outputs} || recipe.panels != 0))
+    return false;
+  return (recipe.tensors.empty() || recipe.scales != 0 || rows == outputs) && recipe.offset == offset &&
          recipe.bytes == storedBytes(recipe);
 }
 
+/// Whether scales stand behind the matrix that they are made of.
+bool hasMatrix(const WeightRecipe &recipe, llvm::ArrayRef<WeightRecipe> before) {
+  return recipe.scales == 0 || llvm::any_of(before, [&](const WeightRecipe &matrix) {
+           return matrix.type == "int8" && matrix.in() == recipe.scales && matrix.tensors == recipe.tensors &&
+                  matrix.rows == recipe.rows && matrix.transposed == recipe.transposed;
+         });
+}
+
 } // namespace
+
+int64_t WeightRecipe::depth() const {
+  int64_t unit = group() > 1 ? attn::rowBytes / elementBytes() : 1;
+  return (in() + unit - 1) / unit * unit;
+}
 
 llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(ModuleOp planned,
                                                             const std::set<std::string> &scales) {
@@ -102,7 +124,9 @@ llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(const nlohmann::json
       tensor.at("rows").get_to(recipe.rows);
       tensor.at("transposed").get_to(recipe.transposed);
       tensor.at("scaling").get_to(recipe.scaling);
-      if (!isSound(recipe, offset))
+      recipe.type = tensor.value("type", recipe.type);
+      recipe.scales = tensor.value("scales", recipe.scales);
+      if (!isSound(recipe, offset) || !hasMatrix(recipe, recipes))
         return llvm::createStringError("the manifest's record of weight '" + recipe.name +
                                        "' contradicts itself");
       offset += recipe.bytes;

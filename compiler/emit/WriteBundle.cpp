@@ -51,6 +51,12 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const st
     return error;
   if (llvm::Error error = writeFile(link.objects[1], {halideShimObject().data(), halideShimObject().size()}))
     return error;
+  if (llvm::any_of(job.variants, hasMatrixTiles)) {
+    link.objects.push_back(folder.scratch() + "/tiles.o");
+    if (llvm::Error error =
+            writeFile(link.objects.back(), {matrixTilesObject().data(), matrixTilesObject().size()}))
+      return error;
+  }
   for (const KernelObject &kernel : *kernels)
     link.objects.push_back(kernel.path);
   mlir::ModuleOp planned = job.planned;
@@ -98,7 +104,7 @@ std::string bundleName(llvm::StringRef wanted) {
   return name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) ? "model_" + name : name;
 }
 
-llvm::Error writeBundle(const BundleJob &job, const BundleFolder &folder) {
+llvm::Expected<std::vector<WeightError>> writeBundle(const BundleJob &job, const BundleFolder &folder) {
   llvm::Expected<std::vector<WeightRecipe>> recipes = readWeightRecipes(job.planned, job.scales);
   if (!recipes)
     return recipes.takeError();
@@ -110,15 +116,17 @@ llvm::Error writeBundle(const BundleJob &job, const BundleFolder &folder) {
     return error;
   if (llvm::Error error = writeCode(job, folder, manifestHash(manifest)))
     return error;
-  llvm::Expected<WeightHashes> hashes = packWeights(*recipes, job.weights, computeConstants(job.planned),
-                                                    folder.path() + "/weights.safetensors");
-  if (!hashes)
-    return hashes.takeError();
-  setWeightHashes(manifest, *hashes);
+  llvm::Expected<PackedWeights> packed = packWeights(*recipes, job.weights, computeConstants(job.planned),
+                                                     folder.path() + "/weights.safetensors");
+  if (!packed)
+    return packed.takeError();
+  setWeightHashes(manifest, packed->hashes);
   if (llvm::Error error =
           writeFile(folder.path() + "/" + job.name + ".h", headerText(manifest, job.variants)))
     return error;
-  return writeFile(folder.path() + "/manifest.json", manifestText(manifest));
+  if (llvm::Error error = writeFile(folder.path() + "/manifest.json", manifestText(manifest)))
+    return error;
+  return std::move(packed->errors);
 }
 
 } // namespace attnc

@@ -6,7 +6,7 @@
 
 #include "compiler/emit/BundleFolder.h"
 #include "compiler/emit/CompileKernels.h"
-#include "compiler/emit/WeightSource.h"
+#include "compiler/emit/PackWeights.h"
 #include "compiler/spec/Spec.h"
 
 namespace attnc {
@@ -18,15 +18,15 @@ struct BundleJob {
   std::vector<CpuVariant> variants;
   TensorReader weights;
   std::set<std::string> scales; // see scalingTensors()
-  std::string compiler; // see compileKernels()
+  std::string compiler;         // see compileKernels()
   KernelProgress progress;
 };
 
 /// The bundle's name from what the spec or the destination folder is called: letters, digits and `_`.
 std::string bundleName(llvm::StringRef wanted);
 
-/// Writes all of a bundle but its golden vectors into `folder`.
-llvm::Error writeBundle(const BundleJob &job, const BundleFolder &folder);
+/// Writes all of a bundle but its golden vectors into `folder`, and tells what rounding weights lost.
+llvm::Expected<std::vector<WeightError>> writeBundle(const BundleJob &job, const BundleFolder &folder);
 
 } // namespace attnc
 

@@ -172,7 +172,7 @@ void addDecoder(Json &manifest, const ModelSpec &model, const TokenizerFiles &fi
 
 Json makeWeights(const std::vector<WeightRecipe> &weights) {
   Json tensors = Json::array();
-  for (const WeightRecipe &weight : weights)
+  for (const WeightRecipe &weight : weights) {
     tensors.push_back({{"name", weight.name},
                        {"shape", weight.shape},
                        {"offset", weight.offset},
@@ -183,6 +183,11 @@ Json makeWeights(const std::vector<WeightRecipe> &weights) {
                        {"rows", weight.rows},
                        {"transposed", weight.transposed},
                        {"scaling", weight.scaling}});
+    if (weight.type != "f32")
+      tensors.back()["type"] = weight.type;
+    if (weight.scales != 0)
+      tensors.back()["scales"] = weight.scales;
+  }
   int64_t bytes = weights.empty() ? 0 : weights.back().offset + weights.back().bytes;
   return {{"file", "weights.safetensors"}, {"bytes", bytes}, {"hash", ""}, {"tensors", std::move(tensors)}};
 }

@@ -53,6 +53,8 @@ void GraphImporter::declareWeights() {
     if (weight.value.empty()) {
       declared.setTensorsAttr(build.getStrArrayAttr({*weight.tensor}));
       declared.setTransposed(*weight.transposed && weight.shape.size() == 2);
+      if (weight.shape.size() == 2)
+        build.setStorage(declared, *weight.tensor);
       continue;
     }
     auto type = RankedTensorType::get(weight.shape, build.getF32Type());

@@ -23,7 +23,7 @@ attn::WeightOp SpecBuilder::declareWeight(mlir::Location where, StringRef symbol
   setInsertionPointToEnd(module.getBody());
   return attn::WeightOp::create(*this, where, getStringAttr(symbol),
                                 TypeAttr::get(RankedTensorType::get(shape, getF32Type())), nullptr, nullptr,
-                                nullptr, nullptr, nullptr, nullptr);
+                                nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
 }
 
 llvm::StringMap<attn::WeightOp> SpecBuilder::declareWeights(const ModelSpec &model) {
@@ -35,9 +35,17 @@ llvm::StringMap<attn::WeightOp> SpecBuilder::declareWeights(const ModelSpec &mod
     weight.setTensorsAttr(getStrArrayAttr({expandPattern(*pattern, use)}));
     bool isMatrix = use.shape.size() == 2;
     weight.setTransposed(isMatrix && isLinear(use.role) && *spec.weights.transposed);
+    if (isMatrixOfLinear(model, use))
+      setStorage(weight, expandPattern(*pattern, use));
     weights[symbol] = weight;
   }
   return weights;
+}
+
+void SpecBuilder::setStorage(attn::WeightOp weight, StringRef tensor) {
+  WeightType type = spec.types.typeOf(tensor);
+  if (type != WeightType::F32)
+    weight.setStorage(type == WeightType::Int8 ? attn::Storage::int8 : attn::Storage::bf16);
 }
 
 attn::RecurrenceOp

@@ -49,6 +49,9 @@ public:
   /// Declares all weights of the model, by their symbols.
   llvm::StringMap<attn::WeightOp> declareWeights(const ModelSpec &model);
 
+  /// Asks for the type that the spec gives to the matrix `tensor` of the weight file.
+  void setStorage(attn::WeightOp weight, llvm::StringRef tensor);
+
   /// Builds a recurrence whose body yields what `writeBody` gives.
   attn::RecurrenceOp
   createRecurrence(mlir::Location where, mlir::TypeRange results, const RecurrenceInputs &inputs,

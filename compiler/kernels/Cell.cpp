@@ -11,6 +11,7 @@ namespace attnc {
 
 LinearInputs sliceLinear(const LinearInputs &inputs, int offset, int width) {
   LinearInputs slice = inputs;
+  slice.external.clear();
   slice.weight.out = width;
   const PanelMatrix whole = inputs.weight;
   if (offset % PanelColumns == 0) {
@@ -24,8 +25,15 @@ LinearInputs sliceLinear(const LinearInputs &inputs, int offset, int width) {
       return whole.at(column % PanelColumns, k, column / PanelColumns);
     };
   }
-  if (auto bias = inputs.bias)
-    slice.bias = [=](Expr column) { return bias(column + offset); };
+  auto shifted = [offset](std::function<Expr(Expr)> vector) {
+    return [=](Expr column) { return vector(column + offset); };
+  };
+  if (inputs.bias)
+    slice.bias = shifted(inputs.bias);
+  if (inputs.scales) {
+    slice.scales->columns = shifted(inputs.scales->columns);
+    slice.scales->sums = shifted(inputs.scales->sums);
+  }
   return slice;
 }
 

@@ -29,14 +29,73 @@ static std::pair<Expr, Expr> placeInPanels(const MatmulTile &tile, Expr column, 
   return {column % PanelColumns, min(panel, panels - 1)};
 }
 
+Expr initialSum(const LinearInputs &inputs) { return inputs.scales ? Expr(0) : Expr(0.f); }
+
+Expr sumTerm(const LinearInputs &inputs, const Coordinates &at, const Expr &lane, const Expr &panel) {
+  Expr weight = inputs.weight.at(lane, at[0], panel);
+  if (inputs.scales) // rows of bytes are filled up
+    return cast<int32_t>(inputs.input.at(at)) * cast<int32_t>(weight);
+  Coordinates source = at;
+  if (inputs.weight.depth() > inputs.weight.in)
+    source[0] = min(at[0], inputs.weight.in - 1);
+  return inputs.input.at(source) * weight;
+}
+
+/// Whether the compiler may choose how a step multiplies and adds. Where a few pairs of bfloat16 are the
+/// whole sum, it would add those of one row in another order than those of many.
+static bool addsFreely(const PanelMatrix &weight) {
+  constexpr int fewInputs = 16;
+  return weight.group != 2 || weight.in > fewInputs;
+}
+
+// To the nearest, ties to even.
+LinearInputs withRoundedRows(LinearInputs inputs) {
+  auto exact = inputs.input.at;
+  inputs.input.at = [exact](const Coordinates &at) {
+    Expr bits = reinterpret<uint32_t>(exact(at));
+    Expr rounded =
+        (bits + (Expr(uint32_t(0x7fff)) + ((bits >> 16) & uint32_t(1)))) & Expr(uint32_t(0xffff0000));
+    return reinterpret<float>(rounded);
+  };
+  return inputs;
+}
+
+// Whole numbers are exact up to here; what follows is rounded in one way.
+Expr resultOf(const LinearInputs &inputs, const Expr &sum, const Coordinates &at) {
+  Expr result = sum;
+  if (inputs.scales) {
+    Coordinates scale = at, zero = at;
+    scale[0] = 0, zero[0] = 1;
+    Expr whole =
+        sum - cast<int32_t>(inputs.scales->rows.at(zero)) * cast<int32_t>(inputs.scales->sums(at[0]));
+    result =
+        strict_float(cast<float>(whole) * (inputs.scales->rows.at(scale) * inputs.scales->columns(at[0])));
+  }
+  return inputs.bias ? strict_float(result + inputs.bias(at[0])) : result;
+}
+
+static Accumulator buildExternal(const LinearInputs &inputs, MatmulTile tile, const std::string &name) {
+  Accumulator result{tile, Func(name), Var("column"), Var("row"), Var(), Var(), RDom(), 1};
+  constexpr int bytesOfStep = 64;
+  int width = inputs.scales ? (inputs.weight.in + bytesOfStep - 1) / bytesOfStep : inputs.weight.in;
+  result.sums.define_extern(inputs.scales ? "attnc_multiply_bytes" : "attnc_multiply_bfloats",
+                            {inputs.external[0], inputs.external[1], Expr(width)},
+                            inputs.scales ? Int(32) : Float(32), {result.column, result.row},
+                            NameMangling::C);
+  return result;
+}
+
 Accumulator buildAccumulator(const LinearInputs &inputs, MatmulTile tile, const std::string &name) {
+  if (tile.isExternal)
+    return buildExternal(inputs, tile, name);
   Accumulator result{tile,
                      Func(name),
                      Var("column"),
                      Var("row"),
                      Var("columnTile"),
                      Var("rowTile"),
-                     RDom(0, inputs.weight.in, "k")};
+                     RDom(0, inputs.weight.depth(), "k"),
+                     inputs.scales ? inputs.weight.group : 1};
   Var columnTile = result.columnTile, rowTile = result.rowTile;
   std::vector<Var> at = {result.column, result.row, columnTile, rowTile};
   std::vector<Var> outer = outerVars(inputs.input.extents.size());
@@ -45,8 +104,9 @@ Accumulator buildAccumulator(const LinearInputs &inputs, MatmulTile tile, const 
   auto [lane, panel] = placeInPanels(tile, result.column, columnTile, inputs.weight.panels());
   Coordinates source = {result.k, min(rowTile * tile.rows + result.row, inputs.input.extents[1] - 1)};
   source.insert(source.end(), outer.begin(), outer.end());
-  result.sums(at) = 0.f;
-  result.sums(at) += inputs.input.at(source) * inputs.weight.at(lane, result.k, panel);
+  result.sums(at) = initialSum(inputs);
+  Expr sum = result.sums(at) + sumTerm(inputs, source, lane, panel);
+  result.sums(at) = addsFreely(inputs.weight) ? sum : strict_float(sum);
   return result;
 }
 
@@ -56,12 +116,12 @@ Tensor linearResult(const LinearInputs &inputs, const Accumulator &accumulator) 
   result.extents[0] = inputs.weight.out;
   MatmulTile tile = accumulator.tile;
   Func sums = accumulator.sums;
-  auto bias = inputs.bias;
   result.at = [=](const Coordinates &at) {
+    if (tile.isExternal)
+      return resultOf(inputs, sums(at[0], at[1]), at);
     Coordinates source = {at[0] % tile.columns, at[1] % tile.rows, at[0] / tile.columns, at[1] / tile.rows};
     source.insert(source.end(), at.begin() + 2, at.end());
-    Expr sum = sums(source);
-    return bias ? strict_float(sum + bias(at[0])) : sum;
+    return resultOf(inputs, sums(source), at);
   };
   return result;
 }
@@ -87,7 +147,8 @@ LinearStages buildLinear(const LinearInputs &inputs, const std::vector<MatmulTil
   Coordinates at(vars.begin(), vars.end());
   std::vector<Expr> alternatives;
   for (MatmulTile tile : tiles) {
-    stages.accumulators.push_back(buildAccumulator(inputs, tile, name + "_sums" + std::to_string(tile.serves)));
+    stages.accumulators.push_back(
+        buildAccumulator(inputs, tile, name + "_sums" + std::to_string(tile.serves)));
     alternatives.push_back(epilogue(linearResult(inputs, stages.accumulators.back()), at));
   }
   // Strict: classes must not differ in how the compiler associates bias, residual and sum.

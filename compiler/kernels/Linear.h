@@ -9,6 +9,7 @@
 
 #include "compiler/kernels/Tensor.h"
 
+#include <optional>
 #include <string>
 
 namespace attnc {
@@ -17,8 +18,9 @@ namespace attnc {
 struct MatmulTile {
   int rows;
   int columns;
-  int serves = rows; // inputs of up to so many rows; the last tile of a list serves any number
-  int steps = 0;     // over the input at a time, where row tiles share weights
+  int serves = rows;       // inputs of up to so many rows; the last tile of a list serves any number
+  int steps = 0;           // over the input at a time, where row tiles share weights
+  bool isExternal = false; // matrix instructions sum up (MatrixTiles.c); `columns` is a multiple of 32 then
 
   /// Several row tiles share the weights that are at hand.
   bool isShared() const { return serves > rows; }
@@ -29,11 +31,20 @@ constexpr int PanelsAtOnce = 4;
 
 /// A matmul as tiles see it: sums(column, row, columnTile, rowTile, outer...), column < tile.columns, row <
 /// tile.rows.
+/// Of an external tile: sums(column, row).
 struct Accumulator {
   MatmulTile tile;
   Halide::Func sums;
   Halide::Var column, row, columnTile, rowTile;
   Halide::RDom k;
+  int group; // steps of k that one instruction takes together
+};
+
+/// What makes numbers of a quantised linear's sums (see `attn.linear`).
+struct SumScales {
+  Tensor rows; // 2 x rows x outer...: a row's scale, and the byte that stands for 0
+  std::function<Halide::Expr(Halide::Expr column)> columns;
+  std::function<Halide::Expr(Halide::Expr column)> sums; // of each column's weights: whole numbers
 };
 
 /// input: in x rows x outer...; only `rows` and the outer axes may be dynamic.
@@ -41,7 +52,20 @@ struct LinearInputs {
   Tensor input;
   PanelMatrix weight;
   std::function<Halide::Expr(Halide::Expr column)> bias; // empty: none
+  std::optional<SumScales> scales;                       // of a quantised linear: bytes meet integers
+  std::vector<Halide::ImageParam> external; // rows and panels as an external tile reads them; empty: none can
 };
+
+/// What a sum over inputs begins with, and the term that input `at[0]` of the row `at` adds to it.
+Halide::Expr initialSum(const LinearInputs &inputs);
+Halide::Expr sumTerm(const LinearInputs &inputs, const Coordinates &at, const Halide::Expr &lane,
+                     const Halide::Expr &panel);
+
+/// The same linear with its rows rounded to bfloat16, as external tiles of a bf16 matrix round them.
+LinearInputs withRoundedRows(LinearInputs inputs);
+
+/// The linear's result at `at`, given the sum there.
+Halide::Expr resultOf(const LinearInputs &inputs, const Halide::Expr &sum, const Coordinates &at);
 
 /// What is applied to the linear's result: the element at `at` of a value computed from `linear`.
 using Epilogue = std::function<Halide::Expr(const Tensor &linear, const Coordinates &at)>;

@@ -23,26 +23,25 @@ Region::Region(attn::KernelOp kernel) : kernelOp(kernel) {
     declare(argument);
 }
 
+static Halide::Type halideType(mlir::Type element) {
+  if (element.isF32())
+    return Halide::Float(32);
+  int bits = element.getIntOrFloatBitWidth();
+  return element.isUnsignedInteger() ? Halide::UInt(bits) : Halide::Int(bits);
+}
+
 /// Ids and lengths may lie apart: those of one position of sequences do.
 static bool mayLieApart(RankedTensorType type) {
-  return type.getElementType().isInteger() && type.getRank() == 1;
+  return type.getElementType().isInteger(32) && type.getRank() == 1;
 }
 
 void Region::declare(mlir::BlockArgument argument) {
   RankedTensorType type = typeOf(argument);
-  Halide::Type element = type.getElementType().isF32() ? Halide::Float(32) : Halide::Int(32);
   std::string name = "input" + std::to_string(argument.getArgNumber());
-  if (isPanels(type)) {
-    int out = type.getDimSize(0), in = type.getDimSize(1);
-    Halide::ImageParam param(element, 3, name);
-    param.dim(0).set_bounds(0, PanelColumns);
-    param.dim(1).set_bounds(0, in).set_stride(PanelColumns);
-    param.dim(2).set_bounds(0, (out + PanelColumns - 1) / PanelColumns).set_stride(PanelColumns * in);
-    inputs.push_back(param);
-    return;
-  }
+  if (isPanels(type))
+    return declarePanels(type, name);
   int rank = type.getRank();
-  Halide::ImageParam param(element, rank, name);
+  Halide::ImageParam param(halideType(type.getElementType()), rank, name);
   llvm::SmallVector<llvm::StringRef> names = attn::axisNames(type);
   if (mayLieApart(type))
     param.dim(0).set_stride(Expr());
@@ -56,6 +55,22 @@ void Region::declare(mlir::BlockArgument argument) {
       dim.set_bounds(0, known);
     else if (dim.set_min(0); !size.empty())
       sizes[size] = dim.extent();
+  }
+  inputs.push_back(param);
+}
+
+// A pair of bfloat16 weights is one word.
+void Region::declarePanels(RankedTensorType type, const std::string &name) {
+  llvm::SmallVector<int64_t> extents = attn::panelExtents(type);
+  bool isPairs = type.getElementType().isBF16();
+  if (isPairs)
+    extents.pop_back();
+  Halide::ImageParam param(isPairs ? Halide::Int(32) : halideType(type.getElementType()), int(extents.size()),
+                           name);
+  int stride = 1;
+  for (auto [axis, extent] : llvm::enumerate(llvm::reverse(extents))) {
+    param.dim(int(axis)).set_bounds(0, int(extent)).set_stride(stride);
+    stride *= int(extent);
   }
   inputs.push_back(param);
 }
@@ -102,7 +117,16 @@ PanelMatrix Region::panels(mlir::Value weight) {
   auto argument = llvm::dyn_cast<mlir::BlockArgument>(weight);
   if (argument && isPanels(type)) {
     Halide::ImageParam param = inputs[argument.getArgNumber()];
-    matrix.at = [=](Expr lane, Expr k, Expr panel) { return param(lane, k, panel); };
+    int group = matrix.group = int(llvm::cast<attn::PanelsAttr>(type.getEncoding()).getGroup());
+    if (type.getElementType().isInteger())
+      matrix.at = [=](Expr lane, Expr k, Expr panel) { return param(k % group, lane, k / group, panel); };
+    else if (type.getElementType().isBF16())
+      matrix.at = [=](Expr lane, Expr k, Expr panel) {
+        Expr pair = param(lane, k / 2, panel); // the first of the two in the low half
+        return Halide::reinterpret<float>(Halide::select(k % 2 == 0, pair << 16, pair & int32_t(0xffff0000)));
+      };
+    else
+      matrix.at = [=](Expr lane, Expr k, Expr panel) { return param(lane, k, panel); };
     return matrix;
   }
   Tensor dense = tensor(weight);
@@ -111,6 +135,20 @@ PanelMatrix Region::panels(mlir::Value weight) {
     return dense.at({k, Halide::min(panel * PanelColumns + lane, last)});
   };
   return matrix;
+}
+
+LinearInputs Region::linear(attn::LinearOp op) {
+  LinearInputs linear{tensor(op.getInput()), panels(op.getWeight()), vector(op.getBias()), {}, {}};
+  auto rows = llvm::dyn_cast<mlir::BlockArgument>(op.getInput());
+  if (rows && linear.weight.group > 1 && typeOf(rows).getRank() == 2)
+    linear.external = {inputs[rows.getArgNumber()],
+                       inputs[llvm::cast<mlir::BlockArgument>(op.getWeight()).getArgNumber()]};
+  if (!op.getInputScales())
+    return linear;
+  Tensor scales = tensor(op.getWeightScales());
+  auto row = [&](int number) { return [=](Expr column) { return scales.at({column, number}); }; };
+  linear.scales = {tensor(op.getInputScales()), row(0), row(1)};
+  return linear;
 }
 
 std::function<Expr(Expr)> Region::vector(mlir::Value value) {
@@ -125,8 +163,10 @@ Tensor Region::inputTensor(mlir::BlockArgument argument) {
   Halide::ImageParam param = inputs[argument.getArgNumber()];
   if (isPanels(type)) {
     Coordinates extents = {int(type.getDimSize(1)), int(type.getDimSize(0))};
-    return {extents,
-            [=](const Coordinates &at) { return param(at[1] % PanelColumns, at[0], at[1] / PanelColumns); }};
+    auto element = panels(argument).at;
+    return {extents, [=](const Coordinates &at) {
+              return element(at[1] % PanelColumns, at[0], at[1] / PanelColumns);
+            }};
   }
   Coordinates extents;
   for (int axis = 0; axis < param.dimensions(); ++axis)

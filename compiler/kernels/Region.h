@@ -42,6 +42,9 @@ public:
   /// The panels of a weight that is a kernel's input; a dense weight is read as if it were packed.
   PanelMatrix panels(mlir::Value weight);
 
+  /// The inputs of a linear, its weight as panels.
+  LinearInputs linear(attn::LinearOp op);
+
   /// An element of a vector that is a kernel's input.
   std::function<Halide::Expr(Halide::Expr)> vector(mlir::Value value);
 
@@ -71,6 +74,7 @@ private:
   Tensor buildPointwise(mlir::Operation *op);
   Tensor buildIndirection(mlir::Operation *op);
   Tensor buildReduction(mlir::Operation *op);
+  Tensor buildLinear(attn::LinearOp linear);
   Tensor buildNorm(mlir::Operation *op);
   Tensor buildL2Norm(attn::L2NormOp norm);
   Tensor buildRotary(attn::RotaryOp rotary);
@@ -80,6 +84,7 @@ private:
   Halide::Expr isVisible(mlir::Operation *mask, const Halide::Expr &key, const Halide::Expr &query,
                          const Halide::Expr &batch);
   Tensor buildSoftmax(mlir::Value scores, bool logarithm);
+  void declarePanels(mlir::RankedTensorType type, const std::string &name);
   Tensor inputTensor(mlir::BlockArgument argument);
   Coordinates extentsOf(mlir::RankedTensorType type);
   void declare(mlir::BlockArgument argument);

@@ -153,11 +153,13 @@ Tensor Region::buildIndirection(mlir::Operation *op) {
   return llvm::TypeSwitch<mlir::Operation *, Tensor>(op)
       .Case([&](attn::EmbedOp embed) -> Tensor {
         Tensor ids = tensor(embed.getIds()), table = tensor(embed.getTable());
+        Tensor scales = embed.getScales() ? tensor(embed.getScales()) : Tensor();
         Coordinates extents = {table.extents[0]};
         extents.insert(extents.end(), ids.extents.begin(), ids.extents.end());
-        return {extents, [=](const Coordinates &at) {
-                  Expr id = ids.at(Coordinates(at.begin() + 1, at.end()));
-                  return table.at({at[0], inRange(id, table.extents[1])});
+        return {extents, [=](const Coordinates &at) -> Expr {
+                  Expr id = inRange(ids.at(Coordinates(at.begin() + 1, at.end())), table.extents[1]);
+                  Expr element = table.at({at[0], id});
+                  return scales.defined() ? Halide::cast<float>(element) * scales.at({id, 0}) : element;
                 }};
       })
       .Case([&](attn::AddPositionsOp add) -> Tensor {

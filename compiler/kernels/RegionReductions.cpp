@@ -35,15 +35,26 @@ ScoreTerm Region::additiveTerm(attn::AdditiveScoresOp op) {
   };
 }
 
+Tensor Region::buildLinear(attn::LinearOp linear) {
+  Tensor in = tensor(linear.getInput()), weight = tensor(linear.getWeight());
+  auto bias = vector(linear.getBias());
+  return {withFirst(weight.extents[1], in.extents), [=](const Coordinates &at) {
+            RDom k(0, in.extents[0]);
+            Expr product = Halide::sum(k, in.at(withFirst(k, at)) * weight.at({k, at[0]}));
+            return bias ? product + bias(at[0]) : product;
+          }};
+}
+
 Tensor Region::buildReduction(mlir::Operation *op) {
   return llvm::TypeSwitch<mlir::Operation *, Tensor>(op)
       .Case([&](attn::LinearOp linear) -> Tensor {
-        Tensor in = tensor(linear.getInput()), weight = tensor(linear.getWeight());
-        auto bias = vector(linear.getBias());
-        return {withFirst(weight.extents[1], in.extents), [=](const Coordinates &at) {
-                  RDom k(0, in.extents[0]);
-                  Expr product = Halide::sum(k, in.at(withFirst(k, at)) * weight.at({k, at[0]}));
-                  return bias ? product + bias(at[0]) : product;
+        if (llvm::cast<mlir::RankedTensorType>(linear.getWeight().getType()).getElementType().isF32())
+          return buildLinear(linear);
+        LinearInputs inputs = this->linear(linear);
+        return {withFirst(inputs.weight.out, inputs.input.extents), [=](const Coordinates &at) {
+                  RDom k(0, inputs.weight.depth());
+                  Expr term = sumTerm(inputs, withFirst(k, at), at[0] % PanelColumns, at[0] / PanelColumns);
+                  return resultOf(inputs, Halide::sum(k, term), at);
                 }};
       })
       .Case([&](attn::MatmulOp matmul) -> Tensor {

@@ -28,12 +28,16 @@ struct Tensor {
 /// Columns of one weight panel (`#attn.panels<32>`).
 constexpr int PanelColumns = 32;
 
-/// A weight matrix `out x in`, read by panel: column `lane` of panel `panel` at input `k`.
+/// A weight matrix `out x in`, read by panel: column `lane` of panel `panel` at input `k`, a float or, of a
+/// quantised one, an integer.
 struct PanelMatrix {
   int in = 0;
   int out = 0;
   std::function<Halide::Expr(Halide::Expr lane, Halide::Expr k, Halide::Expr panel)> at;
+  int group = 1; // inputs of a column that lie side by side
 
+  /// Inputs with those that fill up the last group, whose weights are zero.
+  int depth() const { return (in + group - 1) / group * group; }
   int panels() const { return (out + PanelColumns - 1) / PanelColumns; }
 };
 

@@ -25,12 +25,27 @@ static Expr maskedLogit(const LinearInputs &inputs, const Tensor &linear, Expr w
   return select(word < words, linear.at({word, row}), MaskedScore);
 }
 
-static LinearInputs withReadableBias(LinearInputs inputs) {
-  if (!inputs.bias || inputs.weight.out % WidestTile == 0)
+// Tiles of logits are whole: what they read of words and rows past the end is what they read of the last.
+static LinearInputs withReadableEnds(LinearInputs inputs) {
+  if (inputs.scales) {
+    Tensor exact = inputs.scales->rows;
+    inputs.scales->rows.at = [exact](Coordinates at) {
+      at[1] = min(at[1], exact.extents[1] - 1);
+      return exact.at(at);
+    };
+  }
+  if (inputs.weight.out % WidestTile == 0)
     return inputs;
-  auto bias = inputs.bias;
   int last = inputs.weight.out - 1;
-  inputs.bias = [=](Expr word) { return bias(min(word, last)); };
+  auto within = [last](std::function<Expr(Expr)> vector) {
+    return [=](Expr word) { return vector(min(word, last)); };
+  };
+  if (inputs.bias)
+    inputs.bias = within(inputs.bias);
+  if (inputs.scales) {
+    inputs.scales->columns = within(inputs.scales->columns);
+    inputs.scales->sums = within(inputs.scales->sums);
+  }
   return inputs;
 }
 
@@ -110,7 +125,7 @@ static LogSumStages buildLogSum(const VocabularyStages &vocabulary) {
 }
 
 VocabularyStages buildVocabulary(const LinearInputs &plain, const std::vector<MatmulTile> &tiles) {
-  LinearInputs inputs = withReadableBias(plain);
+  LinearInputs inputs = withReadableEnds(plain);
   VocabularyStages stages;
   stages.panels = Func("panels");
   stages.panel = Var("panel"), stages.row = Var("row");
@@ -155,22 +170,21 @@ TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabular
   Expr candidates = s.result.output_buffers()[0].dim(0).extent();
   s.threshold = buildThreshold(logSum, candidates);
 
-  LinearInputs readable = withReadableBias(inputs);
+  LinearInputs readable = withReadableEnds(inputs);
   Expr limit = select(candidates <= MaximumLanes, s.threshold(s.row)[1], BelowAll);
-  s.k = RDom(0, inputs.weight.in, "again");
+  s.k = RDom(0, inputs.weight.depth(), "again");
+  s.group = inputs.scales ? inputs.weight.group : 1;
   s.k.where(vocabulary.panels(s.panel, s.row)[0] >= limit); // panels that are not visited cost no sums
   s.sums = Func("again");
-  s.sums(s.word, s.panel, s.row) = 0.f;
-  s.sums(s.word, s.panel, s.row) += inputs.input.at({s.k, s.row}) * inputs.weight.at(s.word, s.k, s.panel);
+  s.sums(s.word, s.panel, s.row) = initialSum(inputs);
+  s.sums(s.word, s.panel, s.row) += sumTerm(inputs, {s.k, s.row}, s.word, s.panel);
 
   // Insertion from the last place up: place i takes the place before it, the new word, or stays.
   s.insertion = RDom(0, candidates, 0, PanelColumns, 0, vocabulary.panelCount, "insertion");
   s.insertion.where(vocabulary.panels(s.insertion.z, s.row)[0] >= limit);
   Expr place = candidates - 1 - s.insertion.x;
   Expr word = s.insertion.z * PanelColumns + s.insertion.y;
-  Expr logit = s.sums(s.insertion.y, s.insertion.z, s.row);
-  if (readable.bias)
-    logit = strict_float(logit + readable.bias(word));
+  Expr logit = resultOf(readable, s.sums(s.insertion.y, s.insertion.z, s.row), {word, s.row});
   Expr value = select(word < inputs.weight.out, strict_float(logit - logSum.logSum(s.row)), BelowAll);
   Tuple before = s.result(max(place - 1, 0), s.row), here = s.result(place, s.row);
   Expr shifts = place > 0 && comesBefore(value, word, before), enters = comesBefore(value, word, here);

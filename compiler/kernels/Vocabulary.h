@@ -51,6 +51,7 @@ struct TopStages {
   Halide::Func result;    // candidate x row: (log-probability, word)
   Halide::Var word, row, candidate, panel;
   Halide::RDom k;         // of sums
+  int group;              // as in Accumulator
   Halide::RDom insertion; // x: candidate from the last, y: word in panel, z: panel
 };
 

@@ -44,8 +44,9 @@ static std::vector<MatmulTile> streamedTiles(CpuClass kind) {
   return {};
 }
 
-/// Half a second cache of 2 MiB, in floats: the rest is for rows and results.
-constexpr int64_t CachedWeights = (1 << 20) / sizeof(float);
+/// Half a second cache of 2 MiB, in groups of inputs (4 bytes, whatever the type): the rest is for rows and
+/// results.
+constexpr int64_t CachedWeights = (1 << 20) / 4;
 
 /// 96 rows of 512 floats are 192 KiB: they stay in the second cache while each panel of weights meets them
 /// once.
@@ -55,8 +56,8 @@ constexpr int RowsPerTask = 96;
 constexpr int FewPanels = 16;
 
 // A task is worth a thread from about 2^17 multiplications per row.
-MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out, bool shareTiles) {
-  bool streams = shareTiles && int64_t(in) * out > CachedWeights;
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool shareTiles) {
+  bool streams = shareTiles && int64_t(steps) * out > CachedWeights;
   MatmulSchedule schedule{streams ? streamedTiles(cpu.kind) : cachedTiles(cpu.kind), cpu.lanes, 0, 0};
   if (!shareTiles)
     std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared(); });
@@ -67,9 +68,28 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out, bool shareTil
     while (panels < FewPanels && panels * PanelColumns % tile.columns != 0)
       tile.columns /= 2;
   const int grain = 128; // every tile's columns divide it
-  int columns = std::max(1, (1 << 17) / std::max(1, in * grain)) * grain;
+  int columns = std::max(1, (1 << 17) / std::max(1, steps * grain)) * grain;
   schedule.columnsPerTask = std::min(columns, (out + grain - 1) / grain * grain);
   schedule.rowTilesPerTask = RowsPerTask / schedule.tiles.back().rows;
+  return schedule;
+}
+
+// 32 rows x 128 columns of sums are 16 KiB. Integers have the same sums in every tile, so few rows, which
+// wait for memory anyway, take the tiles of vectors; of bfloat16 one kind of tile must serve all.
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
+  const PanelMatrix &weight = inputs.weight;
+  MatmulSchedule schedule = chooseMatmul(cpu, std::max(1, weight.in / weight.group), weight.out);
+  if (!cpu.hasMatrixTiles || inputs.external.empty())
+    return schedule;
+  MatmulTile external{.rows = 32, .columns = 128, .serves = 32, .isExternal = true};
+  while (weight.panels() < FewPanels && weight.panels() * PanelColumns % external.columns != 0)
+    external.columns /= 2;
+  if (inputs.scales)
+    std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared() || tile.rows > 4; });
+  else
+    schedule.tiles.clear();
+  schedule.tiles.push_back(external);
+  schedule.rowTilesPerTask = RowsPerTask / external.rows;
   return schedule;
 }
 

@@ -19,8 +19,11 @@ struct MatmulSchedule {
   int rowTilesPerTask; // of the last tile
 };
 
-/// `in` and `out` are the weight's widths; `shareTiles`: whether row tiles may share weights.
-MatmulSchedule chooseMatmul(const CpuTarget &cpu, int in, int out, bool shareTiles = true);
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs);
+
+/// As above, of a weight with `steps` groups of inputs and `out` outputs; `shareTiles`: whether row tiles may
+/// share weights.
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool shareTiles = true);
 
 struct AttentionSchedule {
   AttentionTiles tiles;

@@ -14,10 +14,13 @@ enum class CpuClass { Baseline, Avx2, Avx512 };
 
 struct CpuTarget {
   CpuClass kind;
-  int lanes; // float32 values in a register: 4, 8, 16
+  int lanes;                   // float32 values in a register: 4, 8, 16
+  bool hasMatrixTiles = false; // AMX, and the functions of MatrixTiles.c
 };
 
 inline CpuTarget describeCpu(const Halide::Target &target) {
+  if (target.has_feature(Halide::Target::AVX512_SapphireRapids))
+    return {CpuClass::Avx512, 16, true};
   if (target.has_feature(Halide::Target::AVX512) || target.has_feature(Halide::Target::AVX512_Skylake))
     return {CpuClass::Avx512, 16};
   if (target.has_feature(Halide::Target::AVX2) && target.has_feature(Halide::Target::FMA))

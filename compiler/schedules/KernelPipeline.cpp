@@ -39,7 +39,6 @@ public:
   llvm::Expected<KernelPipeline> build();
 
 private:
-  LinearInputs linearInputs(attn::LinearOp linear);
   void buildMatmul(const MatmulMatch &match);
   void addLinearResult(const MatmulMatch &match, mlir::Value value, const LinearInputs &inputs);
   void addNormResult(mlir::Operation *norm, mlir::Value value);
@@ -48,11 +47,13 @@ private:
   void buildAttentionKernel(const AttentionMatch &match);
   llvm::Error buildVocabularyKernel(const VocabularyMatch &match);
   void buildLogProbabilities(const VocabularyMatch &match, const LinearInputs &inputs);
-  void addPick(const VocabularyMatch &match, VocabularyStages &stages);
+  Tensor logitsAgain(const VocabularyMatch &match, const LinearInputs &inputs);
+  void addPick(const VocabularyMatch &match, const LinearInputs &inputs, VocabularyStages &stages);
   void addTop(const LinearInputs &inputs, VocabularyStages &stages);
   void buildCellKernel(const CellMatch &match);
   void addCellStage(const CellStage &stage);
   void buildAppend(attn::AppendOp append);
+  void buildQuantise(attn::QuantiseOp quantise);
   void buildConcat(attn::ConcatOp concat);
   void buildRows();
   void addResult(Func result, mlir::Value value);
@@ -84,18 +85,13 @@ void PipelineBuilder::addResults(Func result, llvm::ArrayRef<mlir::Value> values
   }
 }
 
-LinearInputs PipelineBuilder::linearInputs(attn::LinearOp linear) {
-  return {region.tensor(linear.getInput()), region.panels(linear.getWeight()),
-          region.vector(linear.getBias())};
-}
-
 //===----------------------------------------------------------------------===//
 // Matmul with epilogue
 //===----------------------------------------------------------------------===//
 
 void PipelineBuilder::addLinearResult(const MatmulMatch &match, mlir::Value value,
                                       const LinearInputs &inputs) {
-  MatmulSchedule schedule = chooseMatmul(cpu, inputs.weight.in, inputs.weight.out);
+  MatmulSchedule schedule = chooseMatmul(cpu, inputs);
   mlir::Value linear = attn::LinearOp(match.linear).getResult();
   auto epilogue = [&](const Tensor &result, const Coordinates &at) {
     region.bind(linear, result);
@@ -133,7 +129,7 @@ void PipelineBuilder::addNormResult(mlir::Operation *norm, mlir::Value value) {
 }
 
 void PipelineBuilder::buildMatmul(const MatmulMatch &match) {
-  LinearInputs inputs = linearInputs(match.linear);
+  LinearInputs inputs = region.linear(match.linear);
   // What a norm reads has to be in memory before it; results keep the order of the yield.
   llvm::DenseMap<mlir::Value, Func> made;
   for (bool second : {false, true})
@@ -161,10 +157,10 @@ void PipelineBuilder::addCellStage(const CellStage &stage) {
   for (mlir::Value gate : stage.gates) {
     auto slice = gate.getDefiningOp<attn::SliceOp>();
     auto linear = (slice ? slice.getInput() : gate).getDefiningOp<attn::LinearOp>();
-    LinearInputs whole = linearInputs(linear);
+    LinearInputs whole = region.linear(linear);
     inputs.gates.push_back(sliceLinear(whole, slice ? slice.getOffset() : 0, inputs.columns));
     inputs.rows = whole.input.extents[1];
-    in += whole.weight.in;
+    in += whole.weight.in / whole.weight.group;
   }
   inputs.elements = [&](const std::vector<Tensor> &gates, const Coordinates &at) {
     for (auto [value, gate] : llvm::zip(stage.gates, gates))
@@ -260,7 +256,7 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
 void PipelineBuilder::buildLogProbabilities(const VocabularyMatch &match, const LinearInputs &inputs) {
   attn::LogSoftmaxOp logSoftmax = match.logSoftmax;
   mlir::Value linear = logSoftmax.getLogits();
-  MatmulSchedule schedule = chooseMatmul(cpu, inputs.weight.in, inputs.weight.out);
+  MatmulSchedule schedule = chooseMatmul(cpu, inputs);
   auto logit = [](const Tensor &result, const Coordinates &at) { return result.at(at); };
   LinearStages logits = buildLinear(inputs, schedule.tiles, logit, "logits");
   scheduleMatmul(logits, schedule);
@@ -277,10 +273,28 @@ void PipelineBuilder::buildLogProbabilities(const VocabularyMatch &match, const 
   pipeline.firstSharesSecond = true;
 }
 
-void PipelineBuilder::addPick(const VocabularyMatch &match, VocabularyStages &stages) {
+/// A logit summed up again, where it is asked for.
+Tensor PipelineBuilder::logitsAgain(const VocabularyMatch &match, const LinearInputs &inputs) {
+  attn::LogSoftmaxOp logSoftmax = match.logSoftmax;
+  if (inputs.weight.group == 1)
+    return region.tensor(logSoftmax.getLogits());
+  Coordinates extents = inputs.input.extents;
+  extents[0] = inputs.weight.out;
+  return {extents, [inputs](const Coordinates &at) {
+            Coordinates source = at;
+            Halide::RDom k(0, inputs.weight.depth());
+            source[0] = k;
+            return resultOf(
+                inputs, Halide::sum(k, sumTerm(inputs, source, at[0] % PanelColumns, at[0] / PanelColumns)),
+                at);
+          }};
+}
+
+void PipelineBuilder::addPick(const VocabularyMatch &match, const LinearInputs &inputs,
+                              VocabularyStages &stages) {
   attn::LogSoftmaxOp logSoftmax = match.logSoftmax;
   Func logSum = stages.logSum.logSum;
-  Tensor logits = region.tensor(logSoftmax.getLogits());
+  Tensor logits = logitsAgain(match, inputs);
   logits.at = [logits, logSum](const Coordinates &at) { return logits.at(at) - logSum(at[1]); };
   region.bind(logSoftmax.getResult(), logits);
   mlir::Value picked = region.results()[0];
@@ -300,7 +314,7 @@ void PipelineBuilder::addTop(const LinearInputs &inputs, VocabularyStages &stage
 }
 
 llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match) {
-  LinearInputs inputs = linearInputs(match.linear);
+  LinearInputs inputs = region.linear(match.linear);
   if (!match.top && !match.pick) {
     buildLogProbabilities(match, inputs);
     return llvm::Error::success();
@@ -308,15 +322,19 @@ llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match)
   std::optional<mlir::ArrayAttr> scratch = kernel.getScratch();
   if (!scratch || scratch->size() != 2)
     return llvm::createStringError("scratch is needed for the maximum and the sum of each panel");
-  MatmulSchedule schedule = chooseMatmul(cpu, inputs.weight.in, inputs.weight.out);
+  MatmulSchedule schedule = chooseMatmul(cpu, inputs);
   VocabularyStages stages = buildVocabulary(inputs, schedule.tiles);
   scheduleVocabulary(stages, schedule);
   auto scratchType = llvm::cast<RankedTensorType>(llvm::cast<mlir::TypeAttr>((*scratch)[0]).getValue());
   region.constrain(stages.panels, scratchType);
+  // Sums that are made again have the same terms.
+  LinearInputs again = inputs;
+  if (schedule.tiles.back().isExternal && !inputs.scales)
+    again = withRoundedRows(inputs);
   if (match.top)
-    addTop(inputs, stages);
+    addTop(again, stages);
   else
-    addPick(match, stages);
+    addPick(match, again, stages);
   pipeline.outputs.push_back(stages.panels);
   return llvm::Error::success();
 }
@@ -340,6 +358,17 @@ void PipelineBuilder::buildAppend(attn::AppendOp append) {
       .reorder(width, written.x, head, written.y)
       .vectorize(width, lanesDividing(widthOf(append.getFresh()), cpu.lanes));
   addResult(result, append.getResult());
+}
+
+void PipelineBuilder::buildQuantise(attn::QuantiseOp quantise) {
+  Tensor input = region.tensor(quantise.getInput());
+  int width = widthOf(quantise.getInput());
+  QuantisedRowsStages stages =
+      buildQuantisedRows(input, width, widthOf(quantise.getBytes()), lanesDividing(width, cpu.lanes));
+  scheduleQuantisedRows(stages, cpu.lanes);
+  addResult(stages.scales, quantise.getScales());
+  addResult(stages.bytes, quantise.getBytes());
+  std::swap(pipeline.outputs[0], pipeline.outputs[1]);
 }
 
 void PipelineBuilder::buildConcat(attn::ConcatOp concat) {
@@ -397,8 +426,9 @@ static bool isSupported(mlir::Operation *op) {
   return attn::isView(op) || attn::makesScores(op) || attn::actsOnScores(op) ||
          llvm::isa<attn::EmbedOp, attn::AddPositionsOp, attn::RotaryOp, attn::LinearOp, attn::LayerNormOp,
                    attn::RmsNormOp, attn::L2NormOp, attn::SoftmaxOp, attn::MeanHeadsOp, attn::AppendOp,
-                   attn::RecallOp, attn::LiveOp, attn::WhereOp, attn::ZerosOp, attn::ConcatOp, attn::LookupOp,
-                   attn::TakeOp, attn::IncrementOp, attn::LogSoftmaxOp, attn::PickOp, attn::TopKOp>(op);
+                   attn::RecallOp, attn::LiveOp, attn::WhereOp, attn::QuantiseOp, attn::ZerosOp,
+                   attn::ConcatOp, attn::LookupOp, attn::TakeOp, attn::IncrementOp, attn::LogSoftmaxOp,
+                   attn::PickOp, attn::TopKOp>(op);
 }
 
 /// The first operation that no kernel can be built for, or null; bodies of score maps are looked into.
@@ -430,6 +460,10 @@ llvm::Expected<KernelPipeline> PipelineBuilder::build() {
     buildMatmul(*match);
   } else if (auto match = matchCell(kernel)) {
     buildCellKernel(*match);
+  } else if (auto quantise = findOnly<attn::QuantiseOp>(kernel); quantise && isAlone(quantise)) {
+    buildQuantise(quantise);
+  } else if (!kernel.getBody().front().getOps<attn::QuantiseOp>().empty()) {
+    return llvm::createStringError("'attn.quantise' must stand alone");
   } else if (auto concat = findOnly<attn::ConcatOp>(kernel); concat && isAlone(concat)) {
     buildConcat(concat);
   } else if (!kernel.getBody().front().getOps<attn::ConcatOp>().empty()) {

@@ -21,6 +21,9 @@ void checkRecurrent(const Spec &spec, Diagnostics &diagnostics);
 /// Connects names; after success the ops stand in an order in which each follows its operands.
 void checkGraph(GraphSpec &graph, Diagnostics &diagnostics);
 
+/// Compares the exceptions of `types` with the matrices that there are. Needs a spec without errors.
+void checkTypes(const Spec &spec, Diagnostics &diagnostics);
+
 /// Tensors of the file that a spec without errors does not read.
 std::vector<std::string> unusedTensors(const Spec &spec, const WeightFiles &file);
 

@@ -210,6 +210,11 @@ static const KeyRule rules[] = {
     {"graph.strides", Mapping, "{}"},
     {"graph.strides.NAME", List, "null", 0, 0, "names or whole numbers, one for each axis but the last"},
 
+    {"types", Mapping, "{}"},
+    {"types.default", Word, "f32", 0, 0, "f32 bf16 int8"},
+    {"types.layers", Mapping, "{}"},
+    {"types.layers.NAME", Word, "null", 0, 0, "f32 bf16 int8"},
+
     {"weights", Mapping, "{}"},
     {"weights.file", Text, "null", 0, 0, "a safetensors file or its index, relative to the spec"},
     {"weights.random", OptionalInteger, "null", 0, 9007199254740991},

@@ -86,6 +86,7 @@ private:
     line(key, lineNumber ? value + " # line " + std::to_string(lineNumber) : value);
   }
 
+  void printTypes();
   void printWeights();
   void printModel(const ModelSpec &model);
   void printShape(const ModelSpec &model);
@@ -111,6 +112,21 @@ private:
 };
 
 } // namespace
+
+void SpecPrinter::printTypes() {
+  if (*spec.types.fallback == WeightType::F32 && spec.types.layers.empty())
+    return;
+  open("types", "types");
+  word("default", spec.types.fallback);
+  if (!spec.types.layers.empty()) {
+    open("layers", "types.layers");
+    for (const TypeException &layer : spec.types.layers)
+      place(escaped(*layer.pattern), wordsOf(keyRule("types", "default").allowed)[size_t(*layer.type)],
+            layer.pattern.where.line);
+    close();
+  }
+  close();
+}
 
 void SpecPrinter::printWeights() {
   open("weights", "weights");
@@ -466,6 +482,7 @@ void SpecPrinter::printGraph(const GraphSpec &graph) {
 void SpecPrinter::print() {
   if (!spec.name->empty())
     line("name", *spec.name);
+  printTypes();
   printWeights();
   if (spec.model)
     printModel(*spec.model);

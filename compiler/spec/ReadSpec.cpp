@@ -11,6 +11,7 @@
 #include "compiler/spec/WeightNames.h"
 #include "compiler/spec/Words.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -115,6 +116,12 @@ static Spec readTop(Spec spec, const YamlNode &root, const SpecOptions &options,
   spec.weights = readWeightSource(top.mapping("weights"), spec, diagnostics);
   if (!options.weights.empty())
     overrideWeights(options.weights, spec, spec.weights, diagnostics);
+  spec.types = readTypes(top.mapping("types"), diagnostics);
+  if (!options.type.empty()) {
+    std::vector<std::string> words = wordsOf(keyRule("types", "default").allowed);
+    spec.types.fallback.value =
+        WeightType(std::find(words.begin(), words.end(), options.type) - words.begin());
+  }
   const YamlNode *graph = top.find("graph");
   if (top.find("model"))
     spec.model = readModel(top.mapping("model"), diagnostics);
@@ -143,6 +150,8 @@ std::optional<Spec> parseSpec(const std::string &path, const std::string &text, 
   if (spec.model)
     checkModel(spec, diagnostics);
   checkGraphs(spec, diagnostics);
+  if (!diagnostics.hasErrors())
+    checkTypes(spec, diagnostics);
   if (!diagnostics.hasErrors())
     checkWeights(spec, diagnostics);
   if (diagnostics.hasErrors())

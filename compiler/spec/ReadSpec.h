@@ -7,6 +7,7 @@
 #define ATTNC_SPEC_READSPEC_H
 
 #include "compiler/spec/Diagnostics.h"
+#include "compiler/spec/MapReader.h"
 #include "compiler/spec/Spec.h"
 
 #include <optional>
@@ -18,6 +19,8 @@ struct SpecOptions {
   /// Instead of the spec's own weights: a safetensors file; a folder, where the files that the spec names (or
   /// `model.safetensors`) are looked for first; or `random:SEED`. Empty: as the spec says.
   std::string weights;
+  /// Instead of `types.default`; empty: as the spec says.
+  std::string type = {};
 };
 
 /// Reads the spec in `path`. On failure nothing is returned and `diagnostics` has all errors of the phase; it
@@ -27,6 +30,9 @@ std::optional<Spec> loadSpec(const std::string &path, const SpecOptions &options
 /// The same for a text; `path` names it in errors and is where relative files are looked up.
 std::optional<Spec> parseSpec(const std::string &path, const std::string &text, const SpecOptions &options,
                               Diagnostics &diagnostics);
+
+/// Reads the section `types`.
+TypesSpec readTypes(MapReader reader, Diagnostics &diagnostics);
 
 /// Reads `random:SEED` or the path of a file into `source`.
 void readWeightOption(const std::string &weights, WeightSource &source, Diagnostics &diagnostics);

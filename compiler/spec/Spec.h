@@ -8,6 +8,7 @@
 
 #include "compiler/spec/GraphSpec.h"
 #include "compiler/spec/ModelSpec.h"
+#include "compiler/spec/TypesSpec.h"
 
 #include <array>
 #include <optional>
@@ -69,6 +70,7 @@ struct Spec {
   std::optional<ModelSpec> model;
   std::vector<GraphSpec> graphs;
   WeightSource weights;
+  TypesSpec types;
 
   std::string folder; // given by the caller: the spec's files are looked for here first; may be empty
 

@@ -59,6 +59,10 @@ static const RoleRule roleRules[weightRoleCount] = {
 std::string_view roleKey(WeightRole role) { return roleRules[size_t(role)].key; }
 bool isLinear(WeightRole role) { return roleRules[size_t(role)].isLinear; }
 
+bool isMatrixOfLinear(const ModelSpec &model, const WeightUse &use) {
+  return use.shape.size() == 2 && (isLinear(use.role) || use.role == outputTable(model));
+}
+
 //===----------------------------------------------------------------------===//
 // The list of weights
 //===----------------------------------------------------------------------===//

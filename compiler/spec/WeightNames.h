@@ -54,6 +54,9 @@ std::string_view roleKey(WeightRole role);
 /// Whether the role's matrix is a linear's, which a file may hold in x out.
 bool isLinear(WeightRole role);
 
+/// Whether `use` is a matrix that a linear multiplies with, the output table included.
+bool isMatrixOfLinear(const ModelSpec &model, const WeightUse &use);
+
 /// The name that `pattern` gives to a weight.
 std::string expandPattern(std::string_view pattern, const WeightUse &use);
 

@@ -50,6 +50,14 @@ namespace attn {
 /// floats.
 inline constexpr int64_t panelColumns = 32;
 
+/// Weights in groups and quantised rows are filled up to so many bytes: what one matrix instruction takes at
+/// once.
+inline constexpr int64_t rowBytes = 64;
+
+/// The extents of a matrix in panels as it lies in memory, slowest first: panels, groups of inputs (filled
+/// up), columns and, where there are groups, inputs of a group.
+llvm::SmallVector<int64_t> panelExtents(mlir::RankedTensorType type);
+
 /// Names of the axes of `type`, or empty strings where it has no `#attn.axes` encoding.
 llvm::SmallVector<llvm::StringRef> axisNames(mlir::RankedTensorType type);
 

@@ -199,6 +199,18 @@ SizeAttr extentOf(RankedTensorType type, unsigned axis) {
   return extent;
 }
 
+SmallVector<int64_t> panelExtents(RankedTensorType type) {
+  auto panels = cast<PanelsAttr>(type.getEncoding());
+  int64_t elementBytes = type.getElementTypeBitWidth() / 8, group = panels.getGroup();
+  int64_t count = llvm::divideCeil(type.getDimSize(0), panels.getColumns());
+  SmallVector<int64_t> extents{count, type.getDimSize(1), panels.getColumns()};
+  if (group > 1) {
+    extents[1] = llvm::alignTo(type.getDimSize(1), rowBytes / elementBytes) / group;
+    extents.push_back(group);
+  }
+  return extents;
+}
+
 SizeAttr bytesOf(RankedTensorType type) {
   SizeAttr bytes = SizeAttr::getConstant(type.getContext(), type.getElementTypeBitWidth() / 8);
   for (unsigned axis = 0; bytes && axis < type.getRank(); ++axis) {

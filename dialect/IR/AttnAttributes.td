@@ -32,9 +32,13 @@ def Attn_PanelsAttr : Attn_Attr<"Panels", "panels"> {
     A weight of shape out x in is stored as ceil(out / columns) panels; a panel holds, for each input `k` in
     order, `columns` consecutive outputs. Outputs past the end are zero. Halide sees `(columns, in, panels)`,
     fastest first.
+
+    With a `group` above 1 (2 for bf16, 4 for i8) that many consecutive inputs of a column lie side by side, as
+    instructions for sums of products want them: `(group, columns, in / group, panels)`. Inputs are filled up
+    with zeros to a multiple of 64 bytes.
   }];
-  let parameters = (ins "int64_t":$columns);
-  let assemblyFormat = "`<` $columns `>`";
+  let parameters = (ins "int64_t":$columns, DefaultValuedParameter<"int64_t", "1">:$group);
+  let assemblyFormat = "`<` $columns (`,` $group^)? `>`";
 }
 
 def Attn_SinusoidAttr : Attn_Attr<"Sinusoid", "sinusoid"> {
@@ -113,14 +117,26 @@ def Attn_ActivationAttr : EnumAttr<Attn_Dialect, Attn_ActivationKind, "activatio
   let assemblyFormat = "$value";
 }
 
+def Attn_Bf16 : I32EnumCase<"bf16", 0>;
+def Attn_Int8 : I32EnumCase<"int8", 1>;
+def Attn_Storage : I32Enum<"Storage", "how a weight is stored, where not as f32", [Attn_Bf16, Attn_Int8]> {
+  let cppNamespace = "::attn";
+}
+def Attn_StorageAttr : EnumAttr<Attn_Dialect, Attn_Storage, "storage"> {
+  let assemblyFormat = "$value";
+}
+
 // What a value may be. Widths are static, batch and lengths may be `?`.
 def Attn_Float : RankedTensorOf<[F32]>;
 def Attn_Ids : RankedTensorOf<[I32]>;
-def Attn_Value : RankedTensorOf<[F32, I32]>;
+def Attn_Stored : RankedTensorOf<[F32, BF16, I8]>; // a weight in memory
+def Attn_Value : RankedTensorOf<[F32, I32, BF16, I8, UI8]>;
 def Attn_Rows : TensorRankOf<[F32], [2, 3]>;      // (batch, query, width) or (row, width)
 def Attn_Heads : TensorRankOf<[F32], [4]>;        // batch, head, query, width
 def Attn_Scores : TensorRankOf<[F32], [4]>;       // batch, head, query, key
+def Attn_ByteRows : TensorRankOf<[UI8], [2, 3]>;  // quantised rows
 def Attn_Matrix : TensorRankOf<[F32], [2]>;       // out, in
+def Attn_StoredMatrix : TensorRankOf<[F32, BF16, I8], [2]>; // out, in
 def Attn_Vector : TensorRankOf<[F32], [1]>;       // width
 def Attn_RowIds : TensorRankOf<[I32], [1]>;       // batch
 

@@ -103,9 +103,9 @@ RankedTensorType positionOf(RankedTensorType sequence) {
 using Types = SmallVectorImpl<Type>;
 using Where = std::optional<Location>;
 
-LogicalResult EmbedOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+LogicalResult EmbedOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op, Types &types) {
   Axes ids(op.getIds()), table(op.getTable()), result;
-  result.element = table.element;
+  result.element = Float32Type::get(context);
   for (size_t axis = 0; axis < ids.shape.size(); ++axis)
     result.push(ids, axis);
   result.push(table.extent(1), nameIf(ids, "width"));
@@ -118,8 +118,20 @@ LogicalResult AddPositionsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op,
   return success();
 }
 
-LogicalResult LinearOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
-  types.push_back(withWidth(Axes(op.getInput()), Axes(op.getWeight()).extent(0)));
+LogicalResult LinearOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op, Types &types) {
+  Axes input(op.getInput());
+  input.element = Float32Type::get(context);
+  types.push_back(withWidth(input, Axes(op.getWeight()).extent(0)));
+  return success();
+}
+
+LogicalResult QuantiseOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op, Types &types) {
+  Axes input(op.getInput());
+  int64_t width = input.shape.back();
+  input.element = IntegerType::get(context, 8, IntegerType::Unsigned);
+  types.push_back(withWidth(input, ShapedType::isDynamic(width) ? width : llvm::alignTo(width, rowBytes)));
+  input.element = Float32Type::get(context);
+  types.push_back(withWidth(input, 2));
   return success();
 }
 

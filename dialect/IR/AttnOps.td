@@ -31,6 +31,11 @@ def Attn_WeightOp : Attn_Op<"weight", [Symbol]> {
     `linear` reads carries `#attn.panels` in its type once outlined; `offset` (bytes in the weight file) is set
     when planned.
 
+    `as` asks for a matrix of another type; `attn-quantise` gives it that type. `scales` makes the weight a
+    companion of an i8 matrix with so many inputs, made of the same tensors: its first row holds, for each
+    output, what an integer of 1 stands for; the second the sum of the output's
+    integers. Both are filled up with zeros to whole panels.
+
     Constraints:
     * (C1) there is exactly one of `from`, `sinusoid` and `value`.
     * (C2) the shape is static.
@@ -39,20 +44,23 @@ def Attn_WeightOp : Attn_Op<"weight", [Symbol]> {
     * (C5) a `sinusoid` table is a matrix of even width, at least 4 if `inclusive`.
     * (C6) a literal `value` has the declared type's shape.
     * (C7) `transposed` and `#attn.panels` are for matrices.
+    * (C8) `as` is for a matrix of f32 that comes from tensors; `scales` has two rows, as wide as its parts.
 
     Example:
     ```mlir
     attn.weight @projection from ["query", "key"] rows [8, 8] : tensor<16x8xf32>
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Attn_Float>:$type, OptionalAttr<StrArrayAttr>:$tensors,
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Attn_Stored>:$type, OptionalAttr<StrArrayAttr>:$tensors,
       OptionalAttr<DenseI64ArrayAttr>:$rows, UnitAttr:$transposed, OptionalAttr<Attn_SinusoidAttr>:$sinusoid,
-      OptionalAttr<ElementsAttr>:$value, OptionalAttr<I64Attr>:$offset);
+      OptionalAttr<ElementsAttr>:$value, OptionalAttr<I64Attr>:$offset, OptionalAttr<Attn_StorageAttr>:$storage,
+      OptionalAttr<I64Attr>:$scales);
   let assemblyFormat = [{
     $sym_name (`from` $tensors^)? (`rows` $rows^)? (`transposed` $transposed^)? (`sinusoid` $sinusoid^)?
-    (`value` $value^)? (`at` $offset^)? attr-dict `:` $type
+    (`value` $value^)? (`as` $storage^)? (`scales` $scales^)? (`at` $offset^)? attr-dict `:` $type
   }];
-  let hasVerifier = 1; // weight_c1, weight_c2, weight_c3, weight_c4, weight_c5, weight_c6, weight_c7
+  // weight_c1, weight_c2, weight_c3, weight_c4, weight_c5, weight_c6, weight_c7, weight_c8
+  let hasVerifier = 1;
 }
 
 def Attn_GetWeightOp : Attn_PureOp<"get_weight", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -68,7 +76,7 @@ def Attn_GetWeightOp : Attn_PureOp<"get_weight", [DeclareOpInterfaceMethods<Symb
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$weight);
-  let results = (outs Attn_Float:$result);
+  let results = (outs Attn_Stored:$result);
   let assemblyFormat = "$weight attr-dict `:` type($result)";
 }
 
@@ -136,16 +144,24 @@ def Attn_WriteStateOp : Attn_Op<"write_state", [DeclareOpInterfaceMethods<Symbol
 def Attn_EmbedOp : Attn_PureOp<"embed", [InferTypeOpAdaptor]> {
   let summary = "Looks up the row of each id: `result[..., w] = table[ids[...], w]`";
   let description = [{
-    Ids outside of the table are the caller's mistake; they are checked before an entry runs.
+    Ids outside of the table are the caller's mistake; they are checked before an entry runs. The integers of an
+    i8 table are multiplied with their row's scale.
+
+    Constraints:
+    * (C1) there are `scales` where the table is of i8, and only there.
 
     Example:
     ```mlir
     %x = attn.embed %ids, %table : (tensor<?x?xi32, #attn.axes<batch, source>>, tensor<51x8xf32>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
     ```
   }];
-  let arguments = (ins TensorRankOf<[I32], [1, 2]>:$ids, Attn_Matrix:$table);
+  let arguments = (ins TensorRankOf<[I32], [1, 2]>:$ids, Attn_StoredMatrix:$table, Optional<Attn_Matrix>:$scales);
   let results = (outs Attn_Rows:$result);
-  let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$ids, "::mlir::Value":$table), [{
+    build($_builder, $_state, ids, table, ::mlir::Value());
+  }]>];
+  let assemblyFormat = "$ids `,` $table (`scaled` $scales^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1; // embed_c1
 }
 
 def Attn_AddPositionsOp : Attn_PureOp<"add_positions", [InferTypeOpAdaptor,
@@ -232,22 +248,56 @@ def Attn_ConcatOp : Attn_PureOp<"concat", [InferTypeOpAdaptor]> {
   let hasVerifier = 1; // concat_c1, concat_c2
 }
 
-def Attn_LinearOp : Attn_PureOp<"linear", [InferTypeOpAdaptor]> {
+def Attn_QuantiseOp : Attn_PureOp<"quantise", [InferTypeOpAdaptor]> {
+  let summary = "Turns each row into bytes: `bytes[..., i] = round(input[..., i] / scale) + zero`";
+  let description = [{
+    A row's range reaches from its smallest to its largest element, 0 included; its scale is the range divided by 255,
+    and `zero` the byte that stands for 0. `scales` holds both for each row, in this order. A row of zeros has the
+    scale 0. Ties go to the even number. Rows of bytes are filled up to a multiple of 64 with bytes that mean
+    nothing.
+
+    Constraints:
+    * (C1) the input's width is known.
+
+    Example:
+    ```mlir
+    %bytes, %scales = attn.quantise %x : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> (tensor<?x?x64xui8, #attn.axes<batch, source, width>>, tensor<?x?x2xf32, #attn.axes<batch, source, width>>)
+    ```
+  }];
+  let arguments = (ins Attn_Rows:$input);
+  let results = (outs Attn_ByteRows:$bytes, Attn_Rows:$scales);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1; // quantise_c1
+}
+
+def Attn_LinearOp : Attn_PureOp<"linear", [InferTypeOpAdaptor, AttrSizedOperandSegments]> {
   let summary = "`result[..., o] = sum_i input[..., i] * weight[o, i] + bias[o]`";
   let description = [{
+    A weight of bf16 is widened. One of i8 multiplies quantised rows, and the result is, of whole numbers that
+    are summed up without rounding, `input_scale * weight_scale[o] * sum_i (input[..., i] - zero) * weight[o, i] +
+    bias[o]`.
+
     Constraints:
-    * (C1) the weight's in axis is as wide as the input.
+    * (C1) the weight's in axis is as wide as the input; rows of bytes may be wider by up to 63.
     * (C2) the bias has an element for each output.
+    * (C3) rows of bytes, a weight of i8 and the scales of both come together.
 
     Example:
     ```mlir
     %y = attn.linear %x, %w bias %b : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<16x8xf32>, tensor<16xf32>) -> tensor<?x?x16xf32, #attn.axes<batch, source, width>>
     ```
   }];
-  let arguments = (ins Attn_Rows:$input, Attn_Matrix:$weight, Optional<Attn_Vector>:$bias);
+  let arguments = (ins AnyTypeOf<[Attn_Rows, Attn_ByteRows]>:$input, Optional<Attn_Rows>:$inputScales,
+      Attn_StoredMatrix:$weight, Optional<Attn_Matrix>:$weightScales, Optional<Attn_Vector>:$bias);
   let results = (outs Attn_Rows:$result);
-  let assemblyFormat = "$input `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1; // linear_c1, linear_c2
+  let builders = [OpBuilder<(ins "::mlir::Value":$input, "::mlir::Value":$weight, "::mlir::Value":$bias), [{
+    build($_builder, $_state, input, ::mlir::Value(), weight, ::mlir::Value(), bias);
+  }]>];
+  let assemblyFormat = [{
+    $input (`scaled` $inputScales^)? `,` $weight (`scaled` $weightScales^)? (`bias` $bias^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1; // linear_c1, linear_c2, linear_c3
 }
 
 def Attn_ActivationOp : Attn_PureOp<"activation", [SameOperandsAndResultType]> {

@@ -6,6 +6,10 @@
 
 #include "dialect/IR/Attn.h"
 
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
 using namespace mlir;
 
 namespace attn {
@@ -77,7 +81,7 @@ static LogicalResult verifyParts(WeightOp op, RankedTensorType type) {
   if (rows) {
     for (int64_t count : *rows)
       sum += count;
-    if (type.getRank() == 0 || sum != type.getDimSize(0))
+    if (!op.getScales() && (type.getRank() == 0 || sum != type.getDimSize(0)))
       return op.emitOpError() << "has 'rows' that sum to " << sum << ", but is of type " << type;
   }
   if (parts == 1 && cast<StringAttr>((*op.getTensors())[0]).empty())
@@ -92,6 +96,20 @@ static LogicalResult verifySinusoid(WeightOp op, RankedTensorType type) {
     return success();
   return op.emitOpError() << "needs a matrix of even width of at least " << least
                           << " for sinusoids, but is of type " << type;
+}
+
+/// weight_c8
+static LogicalResult verifyStorage(WeightOp op, RankedTensorType type) {
+  if (op.getStorage() && (type.getRank() != 2 || !op.getTensors() || !type.getElementType().isF32()))
+    return op.emitOpError() << "is no matrix of f32 from tensors, so it cannot be stored as "
+                            << stringifyStorage(*op.getStorage());
+  if (!op.getScales())
+    return success();
+  int64_t rows = op.getRows() ? std::accumulate(op.getRows()->begin(), op.getRows()->end(), int64_t(0)) : 0;
+  if (type.getRank() == 2 && type.getDimSize(0) == 2 && rows > 0 &&
+      type.getDimSize(1) == int64_t(llvm::alignTo(rows, panelColumns)) && *op.getScales() > 0)
+    return success();
+  return op.emitOpError() << "holds the scales of " << rows << " outputs, but is of type " << type;
 }
 
 LogicalResult WeightOp::verify() {
@@ -110,7 +128,7 @@ LogicalResult WeightOp::verify() {
   bool isMatrix = type.getRank() == 2;
   if (!isMatrix && (getTransposed() || isa_and_nonnull<PanelsAttr>(type.getEncoding())))
     return emitOpError() << "is no matrix, so it cannot be transposed or in panels: " << type; // weight_c7
-  return success();
+  return verifyStorage(*this, type);
 }
 
 LogicalResult StateOp::verify() {
@@ -157,9 +175,36 @@ LogicalResult ConcatOp::verify() {
   return success();
 }
 
+LogicalResult QuantiseOp::verify() {
+  if (ShapedType::isDynamic(tensorOf(getInput()).getShape().back()))
+    return emitOpError() << "needs rows of a known width, but has " << getInput().getType(); // quantise_c1
+  return success();
+}
+
+LogicalResult EmbedOp::verify() {
+  if (tensorOf(getTable()).getElementType().isInteger(8) != bool(getScales()))
+    return emitOpError("needs scales for a table of i8, and for no other"); // embed_c1
+  return success();
+}
+
+/// linear_c3; of quantised rows, linear_c1.
+static LogicalResult verifyQuantised(LinearOp op) {
+  RankedTensorType input = tensorOf(op.getInput()), weight = tensorOf(op.getWeight());
+  bool isQuantised = input.getElementType().isInteger();
+  if (isQuantised != weight.getElementType().isInteger() || isQuantised != bool(op.getInputScales()) ||
+      isQuantised != bool(op.getWeightScales()))
+    return op.emitOpError("needs rows of bytes, a weight of i8 and the scales of both, or none of them");
+  if (isQuantised && input.getShape().back() != int64_t(llvm::alignTo(weight.getDimSize(1), rowBytes)))
+    return op.emitOpError() << "has rows of " << input.getShape().back() << " bytes for a weight of "
+                            << weight.getDimSize(1) << " inputs";
+  return success();
+}
+
 LogicalResult LinearOp::verify() {
-  if (failed(verifySame(*this, axisOf(getInput(), -1, "the input's width"),
-                        axisOf(getWeight(), 1, "the weight's in axis"))))
+  if (failed(verifyQuantised(*this)))
+    return failure();
+  if (!getInputScales() && failed(verifySame(*this, axisOf(getInput(), -1, "the input's width"),
+                                             axisOf(getWeight(), 1, "the weight's in axis"))))
     return failure(); // linear_c1
   if (!getBias())
     return success();
@@ -477,7 +522,7 @@ LogicalResult RecurrenceOp::verify() {
   auto isRows = [](Type type) { return cast<RankedTensorType>(type).getRank() == 3; };
   auto isSequence = [&](Type type) {
     auto tensor = cast<RankedTensorType>(type);
-    return tensor.getElementType().isInteger() ? tensor.getRank() == 2 : isRows(type);
+    return tensor.getElementType().isInteger(32) ? tensor.getRank() == 2 : isRows(type);
   };
   if (getSequences().empty() || !llvm::all_of(getSequences().getTypes(), isSequence) ||
       !llvm::all_of(getOutputs().getTypes(), isRows))

@@ -16,10 +16,12 @@ WeightOp JoinedWeights::find(Value weight) {
   return get ? symbols.lookup<WeightOp>(get.getWeight()) : WeightOp();
 }
 
-/// True where both are literal, or both from a file; a table of sinusoids is joined with nothing.
+/// True where both are literal, or both from a file, and shall be of one type; a table of sinusoids is joined
+/// with nothing.
 static bool areStoredAlike(WeightOp a, WeightOp b) {
   return bool(a.getTensors()) == bool(b.getTensors()) && bool(a.getValue()) == bool(b.getValue()) &&
-         !a.getSinusoid() && !b.getSinusoid() && a.getTransposed() == b.getTransposed();
+         !a.getSinusoid() && !b.getSinusoid() && a.getTransposed() == b.getTransposed() &&
+         a.getStorage() == b.getStorage();
 }
 
 bool JoinedWeights::canJoin(ArrayRef<LinearOp> linears) {

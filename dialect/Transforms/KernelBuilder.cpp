@@ -14,14 +14,16 @@ namespace attn {
 static RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static bool isParameter(OpOperand &operand) {
-  return isa<LinearOp, LayerNormOp, RmsNormOp, EmbedOp>(operand.getOwner()) ? operand.getOperandNumber() > 0
-         : isa<AddPositionsOp, RotaryOp>(operand.getOwner())                ? operand.getOperandNumber() == 1
-                                                                            : false;
+  if (auto linear = dyn_cast<LinearOp>(operand.getOwner()))
+    return operand.get() != linear.getInput() && operand.get() != linear.getInputScales();
+  return isa<LayerNormOp, RmsNormOp, EmbedOp>(operand.getOwner()) ? operand.getOperandNumber() > 0
+         : isa<AddPositionsOp, RotaryOp>(operand.getOwner())      ? operand.getOperandNumber() == 1
+                                                                  : false;
 }
 
 static bool actsOnRows(Operation &op) {
   return isa<LinearOp, ActivationOp, AddOp, MulOp, ScaleOp, LayerNormOp, RmsNormOp, L2NormOp, LogSoftmaxOp,
-             PickOp, TopKOp, SliceOp, WhereOp, ConcatOp>(op);
+             PickOp, TopKOp, SliceOp, WhereOp, ConcatOp, QuantiseOp>(op);
 }
 
 /// Adds what `op` needs of its block, then `op`.
@@ -61,7 +63,7 @@ void KernelBuilder::checkRows() {
       if (!isa<BlockArgument>(operand.get()) || isParameter(operand))
         continue;
       RankedTensorType type = tensorOf(operand.get());
-      int64_t rank = type.getRank() + (type.getElementType().isInteger() ? 1 : 0);
+      int64_t rank = type.getRank() + (type.getElementType().isInteger(32) ? 1 : 0);
       isRowByRow &= rank == 2 || rank == 3;
     }
 }
@@ -70,7 +72,7 @@ Role KernelBuilder::findRole(OpOperand &operand) const {
   if (isParameter(operand))
     return Role::Parameter;
   if (isRowByRow)
-    return tensorOf(operand.get()).getElementType().isInteger() ? Role::RowIds : Role::Rows;
+    return tensorOf(operand.get()).getElementType().isInteger(32) ? Role::RowIds : Role::Rows;
   if (countsPositions)
     return Role::Positions;
   return isAttention ? findAttentionRole(operand) : Role::Unchanged;

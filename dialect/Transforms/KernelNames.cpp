@@ -44,10 +44,13 @@ static std::string describeAttention(Block &body) {
   return name;
 }
 
-/// In and out of a linear: `512x2048`.
+/// In and out of a linear, and the type of its weight where it is not f32: `512x2048_i8`.
 static std::string matrixOf(LinearOp linear) {
   auto weight = cast<RankedTensorType>(linear.getWeight().getType());
-  return dimension(weight.getDimSize(1)) + "x" + dimension(weight.getDimSize(0));
+  std::string name = dimension(weight.getDimSize(1)) + "x" + dimension(weight.getDimSize(0));
+  if (!weight.getElementType().isF32())
+    llvm::raw_string_ostream(name) << '_' << weight.getElementType();
+  return name;
 }
 
 /// The matrices of a cell, and `masked` where rows may have ended.

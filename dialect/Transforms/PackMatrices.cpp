@@ -23,7 +23,7 @@ GetWeightOp findWeight(Value value) {
 
 RankedTensorType inPanels(RankedTensorType type) {
   return RankedTensorType::get(type.getShape(), type.getElementType(),
-                               PanelsAttr::get(type.getContext(), panelColumns));
+                               PanelsAttr::get(type.getContext(), panelColumns, /*group=*/1));
 }
 
 struct PackMatrices : impl::PackMatricesBase<PackMatrices> {

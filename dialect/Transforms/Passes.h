@@ -19,7 +19,7 @@ namespace attn {
 #include "dialect/Transforms/Passes.h.inc"
 
 /// Phases of an attn module, in order; see docs/architecture.md.
-enum class Phase { Attn, Stepped, Fused, Outlined, Planned };
+enum class Phase { Attn, Stepped, Fused, Quantised, Outlined, Planned };
 
 std::optional<Phase> parsePhase(llvm::StringRef name);
 

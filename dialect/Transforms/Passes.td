@@ -268,6 +268,42 @@ def InsertCopies : Attn_FunctionPass<"attn-insert-copies"> {
 }
 
 //===----------------------------------------------------------------------===//
+// quantised
+//===----------------------------------------------------------------------===//
+
+def Quantise : Attn_ModulePass<"attn-quantise"> {
+  let summary = "Gives weights the type that a spec asks for: bf16 or int8";
+  let description = [{
+    Needs: only regions, views, weights and states in functions. Leaves: no `attn.weight` with `as`. Matrices that
+    had it are of bf16 or i8, in panels with groups of inputs. One of i8 has a companion, `scales`; rows that meet
+    it are quantised by an `attn.fused` of their own, once for all linears of a block that read them.
+    A matrix that something else than linears and embeddings of a function's regions reads stays f32; a remark
+    says why.
+
+    Before:
+    ```mlir
+    attn.weight @w from ["w"] as int8 : tensor<16x8xf32>
+    %y = attn.fused(%x, %w) {
+      %product = attn.linear %in, %weight : ...
+    ```
+    After:
+    ```mlir
+    attn.weight @w from ["w"] : tensor<16x8xi8, #attn.panels<32, 4>>
+    attn.weight @w_scales from ["w"] rows [16] scales 8 : tensor<2x32xf32>
+    %bytes, %scales = attn.fused(%x) {
+      %bytes, %scales = attn.quantise %in : ...
+    %y = attn.fused(%w, %w_scales, %bytes, %scales) {
+      %product = attn.linear %bytes scaled %scales, %weight scaled %weight_scales : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numStored", "num-stored", "Weights of another type">,
+    Statistic<"numLinears", "num-linears", "Linears of integers">,
+    Statistic<"numQuantised", "num-quantised", "Values quantised">,
+  ];
+}
+
+//===----------------------------------------------------------------------===//
 // outlined
 //===----------------------------------------------------------------------===//
 

@@ -17,6 +17,7 @@ std::optional<Phase> parsePhase(StringRef name) {
       .Case("attn", Phase::Attn)
       .Case("stepped", Phase::Stepped)
       .Case("fused", Phase::Fused)
+      .Case("quantised", Phase::Quantised)
       .Case("outlined", Phase::Outlined)
       .Case("planned", Phase::Planned)
       .Default(std::nullopt);
@@ -37,6 +38,8 @@ void buildPipeline(OpPassManager &manager, Phase upTo) {
     entries.addPass(createFuseRemaining());   // all work is in regions
     entries.addPass(createInsertCopies());    // every value can be written where it must be
   }
+  if (upTo >= Phase::Quantised)
+    manager.addPass(createQuantise()); // weights have the types that the spec asks for
   if (upTo >= Phase::Outlined) {
     manager.addPass(createPackMatrices());   // weights have the layout that kernels read
     manager.addPass(createOutlineKernels()); // only calls and views remain in entries
@@ -53,6 +56,7 @@ static void registerPhase(StringRef argument, Phase upTo) {
 void registerAttnPipelines() {
   registerPhase("attn-stepped", Phase::Stepped);
   registerPhase("attn-fused", Phase::Fused);
+  registerPhase("attn-quantised", Phase::Quantised);
   registerPhase("attn-outlined", Phase::Outlined);
   registerPhase("attn-planned", Phase::Planned);
 }

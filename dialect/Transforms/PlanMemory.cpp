@@ -24,8 +24,8 @@ namespace {
 int64_t fileBytes(RankedTensorType type) {
   int64_t elementBytes = type.getElementTypeBitWidth() / 8;
   int64_t elements = type.getNumElements();
-  if (auto panels = dyn_cast_or_null<PanelsAttr>(type.getEncoding()))
-    elements = llvm::alignTo(type.getDimSize(0), panels.getColumns()) * type.getDimSize(1);
+  if (isa_and_nonnull<PanelsAttr>(type.getEncoding()))
+    elements = llvm::product_of(panelExtents(type));
   else if (type.getRank() == 1)
     elements = llvm::alignTo(elements, panelColumns);
   return llvm::alignTo(elements * elementBytes, 64);

@@ -11,6 +11,10 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #endif
 
 namespace attnrt {
@@ -74,6 +78,16 @@ uint32_t savedState() {
   return low;
 }
 
+/// Linux gives the registers of matrix instructions to processes that ask, all of their threads included.
+bool maySaveTiles() {
+#if defined(__linux__)
+  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+#else
+  return false;
+#endif
+}
+
 bool hasFeature(std::string_view name) {
   for (const Feature &feature : known) {
     if (feature.name != name)
@@ -82,7 +96,8 @@ bool hasFeature(std::string_view name) {
     return __get_cpuid_count(feature.leaf, feature.subleaf, &registers[Eax], &registers[Ebx], &registers[Ecx],
                              &registers[Edx]) &&
            (registers[feature.where] >> feature.bit & 1) &&
-           (savedState() & feature.savedState) == feature.savedState;
+           (savedState() & feature.savedState) == feature.savedState &&
+           (feature.savedState != amxState || maySaveTiles());
   }
   return false;
 }

@@ -118,21 +118,49 @@ std::vector<GoldenCase> computeCases(const std::shared_ptr<const Model> &model,
   return model->manifest().encoder ? encodeCases(model, sources) : decodeCases(model, sources);
 }
 
-/// Variants sum in different orders: some 1e-6 of the logits' size. Damage is far larger.
-bool isClose(float wanted, float got) { return std::fabs(wanted - got) <= 1e-3f + 1e-4f * std::fabs(wanted); }
+/// How far answers may be from those that were recorded. Variants sum in different orders: some 1e-6 of the
+/// logits' size. Damage is far larger.
+struct Allowance {
+  float absolute = 1e-3f, relative = 1e-4f;
+  bool otherTokens = false;
 
-void compare(const GoldenCase &wanted, const GoldenCase &got, size_t number) {
-  check(wanted.target == got.target && wanted.ended == got.ended, ATTNRT_BAD_BUNDLE, "golden case ", number,
-        " decodes to other tokens than recorded");
-  for (size_t i = 0; i < wanted.logProbabilities.size(); ++i)
-    check(isClose(wanted.logProbabilities[i], got.logProbabilities[i]), ATTNRT_BAD_BUNDLE, "golden case ",
-          number, ": the log-probability of token ", i, " is ", got.logProbabilities[i], ", recorded was ",
-          wanted.logProbabilities[i]);
+  bool isClose(float wanted, float got) const {
+    return std::fabs(wanted - got) <= absolute + relative * std::fabs(wanted);
+  }
+};
+
+/// With small weights rows are rounded, by matrix instructions to bfloat16 as well: what is different by 1e-6
+/// can become different by a whole step, and a token that was as good as another takes its place.
+Allowance allowanceOf(const Model &model) {
+  const Manifest &manifest = model.manifest();
+  const auto isSmall = [](const WeightInfo &weight) { return weight.elementBytes < int64_t(sizeof(float)); };
+  if (model.variant().name == manifest.golden.variant ||
+      std::none_of(manifest.weights.tensors.begin(), manifest.weights.tensors.end(), isSmall))
+    return {};
+  return {0.2f, 2e-2f, true};
+}
+
+/// Log-probabilities that answer the same question: up to the first token that differs, where both took the
+/// best.
+size_t countComparable(const GoldenCase &wanted, const GoldenCase &got) {
+  const auto differs =
+      std::mismatch(wanted.target.begin(), wanted.target.end(), got.target.begin(), got.target.end());
+  const size_t same = static_cast<size_t>(differs.first - wanted.target.begin());
+  return std::min({same + 1, wanted.logProbabilities.size(), got.logProbabilities.size()});
+}
+
+void compare(const GoldenCase &wanted, const GoldenCase &got, size_t number, const Allowance &allowed) {
+  check(allowed.otherTokens || (wanted.target == got.target && wanted.ended == got.ended), ATTNRT_BAD_BUNDLE,
+        "golden case ", number, " decodes to other tokens than recorded");
+  for (size_t i = 0; i < countComparable(wanted, got); ++i)
+    check(allowed.isClose(wanted.logProbabilities[i], got.logProbabilities[i]), ATTNRT_BAD_BUNDLE,
+          "golden case ", number, ": the log-probability of token ", i, " is ", got.logProbabilities[i],
+          ", recorded was ", wanted.logProbabilities[i]);
   check(wanted.hidden.size() == got.hidden.size(), ATTNRT_BAD_BUNDLE, "golden case ", number, " has ",
         wanted.hidden.size(), " elements of a hidden state, not ", got.hidden.size());
   for (size_t i = 0; i < wanted.hidden.size(); ++i)
-    check(isClose(wanted.hidden[i], got.hidden[i]), ATTNRT_BAD_BUNDLE, "golden case ", number, ": element ",
-          i, " of the last token is ", got.hidden[i], ", recorded was ", wanted.hidden[i]);
+    check(allowed.isClose(wanted.hidden[i], got.hidden[i]), ATTNRT_BAD_BUNDLE, "golden case ", number,
+          ": element ", i, " of the last token is ", got.hidden[i], ", recorded was ", wanted.hidden[i]);
 }
 
 } // namespace
@@ -171,7 +199,7 @@ void selfCheck(const std::shared_ptr<const Model> &model) {
     sources.push_back(one.source);
   const std::vector<GoldenCase> got = computeCases(model, sources);
   for (size_t i = 0; i < recorded.size(); ++i)
-    compare(recorded[i], got[i], i);
+    compare(recorded[i], got[i], i, allowanceOf(*model));
 }
 
 } // namespace attnrt

@@ -225,6 +225,19 @@ EncoderInfo readEncoder(const JsonReader &json) {
   return encoder;
 }
 
+/// The type of a weight's elements, f32 where it is not told.
+void readWeightType(const JsonReader &tensor, WeightInfo &info) {
+  if (!tensor.has("type"))
+    return;
+  const std::string type = tensor.at("type").string();
+  if (type == "int8")
+    info.type = "I8", info.elementBytes = 1;
+  else if (type == "bf16")
+    info.type = "BF16", info.elementBytes = 2;
+  else if (type != "f32")
+    tensor.at("type").refuse("is '", type, "'; this version knows f32, bf16 and int8");
+}
+
 /// Tensors must follow each other without holes or overlaps and fill the data part.
 WeightsInfo readWeights(const JsonReader &json) {
   WeightsInfo weights;
@@ -234,7 +247,8 @@ WeightsInfo readWeights(const JsonReader &json) {
   int64_t end = 0;
   std::vector<std::string> names;
   for (const JsonReader &tensor : json.at("tensors").elements()) {
-    WeightInfo info{tensor.at("name").string(), tensor.at("hash").hash(), 0, 0};
+    WeightInfo info{tensor.at("name").string(), tensor.at("hash").hash()};
+    readWeightType(tensor, info);
     info.offset = tensor.at("offset").integer(end, end);
     info.bytes = tensor.at("bytes").integer(1, weights.bytes - end);
     if (info.bytes % 64 != 0)

@@ -90,6 +90,8 @@ struct VariantInfo {
 struct WeightInfo {
   std::string name, hash;
   int64_t offset = 0, bytes = 0;
+  const char *type = "F32"; // in the weight file
+  int64_t elementBytes = 4;
 };
 
 struct WeightsInfo {

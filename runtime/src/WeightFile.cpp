@@ -34,9 +34,9 @@ void WeightFile::checkHeader(std::string_view header) const {
     json.reject("must list the manifest's ", info.tensors.size(), " tensors");
   for (const WeightInfo &tensor : info.tensors) {
     const JsonReader entry = json.at(tensor.name.c_str());
-    if (entry.at("dtype").string() != "F32")
-      entry.reject("dtype must be F32");
-    int64_t bytes = 4;
+    if (entry.at("dtype").string() != tensor.type)
+      entry.reject("dtype must be ", tensor.type);
+    int64_t bytes = tensor.elementBytes;
     for (const JsonReader &extent : entry.at("shape").elements())
       if (__builtin_mul_overflow(bytes, extent.integer(0, INT64_MAX), &bytes))
         extent.reject("the shape is absurd");

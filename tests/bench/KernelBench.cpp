@@ -23,6 +23,7 @@ struct Measurement {
   double operations; // floating point
   double bytes;      // of weights that the caches near the core do not hold
   int64_t seen = 0;  // attention: keys that the mask, the last input, shows; 0: there is none
+  enum { Float, Int8, Bf16 } type = Float; // of the weights
 };
 
 std::string linearText(int in, int out) {
@@ -59,6 +60,31 @@ std::string allowedText() {
          "\n  attn.yield %4 : " + q + "\n}\n";
 }
 
+/// The same with a matrix of i8 or bf16.
+std::string storedText(int in, int out, bool isInt8) {
+  std::string x = "tensor<?x" + std::to_string(in) + "xf32, #attn.axes<row, width>>";
+  std::string bytes = "tensor<?x" + std::to_string((in + 63) / 64 * 64) + "xui8, #attn.axes<row, width>>";
+  std::string y = "tensor<?x" + std::to_string(out) + "xf32, #attn.axes<row, width>>";
+  std::string w = "tensor<" + std::to_string(out) + "x" + std::to_string(in) +
+                  (isInt8 ? "xi8, #attn.panels<32, 4>>" : "xbf16, #attn.panels<32, 2>>");
+  std::string scales = "tensor<2x" + std::to_string((out + 31) / 32 * 32) + "xf32>";
+  std::string b = "tensor<" + std::to_string(out) + "xf32>", s = "tensor<?x2xf32, #attn.axes<row, width>>";
+  std::string text = "attn.kernel @k {\n^bb0(%x: " + (isInt8 ? bytes + ", %s: " + s : x) + ", %w: " + w +
+                     (isInt8 ? ", %ws: " + scales : "") + ", %b: " + b + "):\n  %0 = attn.linear %x";
+  text += isInt8 ? " scaled %s, %w scaled %ws bias %b : (" + bytes + ", " + s + ", " + w + ", " + scales
+                 : ", %w bias %b : (" + x + ", " + w;
+  return text + ", " + b + ") -> " + y + "\n  %1 = attn.activation relu %0 : " + y +
+         "\n  attn.yield %1 : " + y + "\n}\n";
+}
+
+std::string quantiseText(int in) {
+  std::string x = "tensor<?x" + std::to_string(in) + "xf32, #attn.axes<row, width>>";
+  std::string bytes = "tensor<?x" + std::to_string((in + 63) / 64 * 64) + "xui8, #attn.axes<row, width>>";
+  std::string s = "tensor<?x2xf32, #attn.axes<row, width>>";
+  return "attn.kernel @k {\n^bb0(%x: " + x + "):\n  %0:2 = attn.quantise %x : (" + x + ") -> (" + bytes +
+         ", " + s + ")\n  attn.yield %0#0, %0#1 : " + bytes + ", " + s + "\n}\n";
+}
+
 std::string attentionText(bool causal, bool padded = false) {
   std::string q = "tensor<?x8x?x64xf32, #attn.axes<batch, head, query, width>>";
   std::string k = causal ? q : "tensor<?x8x?x64xf32, #attn.axes<batch, head, key, width>>";
@@ -93,6 +119,29 @@ std::vector<Measurement> measurements() {
   linear(256, 2048, 512);
   for (int64_t rows : {8, 4, 1}) // more weights than the second cache holds
     linear(rows, 512, 32000);
+  for (bool isInt8 : {true, false}) {
+    auto stored = [&](int64_t rows, int in, int out) {
+      std::string name = std::string(isInt8 ? "int8 " : "bf16 ") + std::to_string(rows) + " x " +
+                         std::to_string(in) + " x " + std::to_string(out);
+      double weights = double(in) * out, bytes = weights * (isInt8 ? 1 : 2);
+      all.push_back({name,
+                     storedText(in, out, isInt8),
+                     {{"row", rows}},
+                     2 * weights * double(rows),
+                     bytes > 4e6 ? bytes : 0,
+                     0,
+                     isInt8 ? Measurement::Int8 : Measurement::Bf16});
+    };
+    for (int64_t rows : {256, 37, 32, 9, 8, 4, 1})
+      stored(rows, 512, 512);
+    stored(256, 512, 2048);
+    stored(256, 2048, 512);
+    for (int64_t rows : {64, 8, 4, 1})
+      stored(rows, 512, 32000);
+  }
+  for (int64_t rows : {1, 256})
+    all.push_back(
+        {"quantise " + std::to_string(rows) + " x 512", quantiseText(512), {{"row", rows}}, 512.0 * rows, 0});
   for (int64_t length : {512, 513, 128, 33})
     for (bool causal : {false, true}) {
       double pairs = double(length) * double(length) * (causal ? 0.5 : 1);
@@ -119,7 +168,18 @@ std::vector<Measurement> measurements() {
   return all;
 }
 
+/// Operations per second that `variant` can do with weights of this type.
+double limitOf(const Measurement &what, const Variant &variant, double arithmetic) {
+  bool hasTiles = variant.name == "amx";
+  if (what.type == Measurement::Int8 && hasTiles)
+    return attnc::tileLimit(attnc::TileType::Int8);
+  if (what.type == Measurement::Bf16 && hasTiles)
+    return attnc::tileLimit(attnc::TileType::Bf16);
+  return what.type == Measurement::Int8 && variant.name == "vnni" ? attnc::integerLimit() : arithmetic;
+}
+
 void measure(const Measurement &what, const Variant &variant, double arithmetic, double bandwidth) {
+  arithmetic = limitOf(what, variant, arithmetic);
   TestKernel kernel(what.text);
   auto start = std::chrono::steady_clock::now();
   if (!kernel.load(variant))
@@ -153,7 +213,8 @@ int main(int argc, char **argv) {
   for (const Variant &variant : runnableVariants()) {
     if (variant.asserts || (!wantedVariant.empty() && variant.name != wantedVariant))
       continue;
-    int lanes = variant.name == "avx512" ? 16 : variant.name == "avx2" ? 8 : 4;
+    bool isWide = variant.name == "avx512" || variant.name == "vnni" || variant.name == "amx";
+    int lanes = isWide ? 16 : variant.name == "avx2" ? 8 : 4;
     double arithmetic = attnc::arithmeticLimit(lanes), bandwidth = attnc::readLimit(4 * 512 * 32000);
     std::printf("%-9s limits: %.1f GFLOP/s, %.1f GB/s\n", variant.name.c_str(), arithmetic * 1e-9,
                 bandwidth * 1e-9);

@@ -340,14 +340,13 @@ class Usage(BundleTest):
         self.refuse(1, "is no file that can be read", "compile", GRAPH, "-o", self.folder / "x", "--weights", index)
 
     def test_what_is_not_built_yet_says_so(self):
-        for arguments in (("tune", GRAPH), ("compile", GRAPH, "-o", "x", "--dtype", "bf16"),
-                          ("compile", GRAPH, "-o", "x", "--target", "arm-64-linux"),
+        for arguments in (("tune", GRAPH), ("compile", GRAPH, "-o", "x", "--target", "arm-64-linux"),
                           ("compile", GRAPH, "-o", "x", "--schedules", "file")):
             self.refuse(1, "not built yet", *arguments)
 
     def test_every_phase_prints(self):
         for phase, text in (("spec", "scores: {scale: [products]"), ("attn", "attn.softmax"), ("stepped", "attn.softmax"),
-                            ("fused", "attn.fused"), ("outlined", "attn.call"), ("planned", "attn.place"),
+                            ("fused", "attn.fused"), ("quantised", "attn.fused"), ("outlined", "attn.call"), ("planned", "attn.place"),
                             ("llvm", "llvm.func @attend_by_hand_attend(")):
             done = attnc("compile", GRAPH, "--emit", phase, "--weights", self.weights)
             self.assertEqual(done.returncode, 0, done.stderr)

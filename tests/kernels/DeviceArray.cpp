@@ -16,9 +16,9 @@ namespace attnc::test {
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int64_t Guard = 0; // the sanitizer's own guards are right at the elements then, and catch reads
 #else
-constexpr int64_t Guard = 64;
+constexpr int64_t Guard = 256; // bytes
 #endif
-constexpr uint32_t GuardBits = 0x7fa1b2c3; // a NaN: reading it as a float shows
+constexpr uint8_t GuardBits[4] = {0xc3, 0xb2, 0xa1, 0x7f}; // a NaN: reading it as a float shows
 
 /// Memory as the runtime gives it: aligned to 64 bytes (the guard before the first element keeps that).
 template <typename T> struct AlignedAllocator {
@@ -31,11 +31,11 @@ template <typename T> struct AlignedAllocator {
 };
 
 struct DeviceArray::Layout {
-  std::vector<uint32_t, AlignedAllocator<uint32_t>> memory;
-  std::vector<bool> isElement;
-  std::vector<int64_t> places; // of each element of the array, in its order
+  std::vector<uint8_t, AlignedAllocator<uint8_t>> memory;
+  std::vector<bool> isElement; // by byte
+  std::vector<int64_t> places; // of each element of the array, in its order, in bytes
   std::vector<int64_t> shape;
-  bool isFloat = true;
+  halide_type_t type;                   // of one element; pairs of bfloat16 are words to kernels
   std::vector<halide_dimension_t> dims; // fastest first
   halide_buffer_t buffer = {};
 };
@@ -51,20 +51,57 @@ static std::vector<int64_t> stridesOf(const std::vector<int64_t> &shape, int64_t
   return strides;
 }
 
+static halide_type_t halideType(mlir::Type element) {
+  if (element.isBF16())
+    return {halide_type_bfloat, 16};
+  if (element.isF32())
+    return {halide_type_float, 32};
+  return {element.isUnsignedInteger() ? halide_type_uint : halide_type_int,
+          uint8_t(element.getIntOrFloatBitWidth())};
+}
+
+static void write(uint8_t *place, halide_type_t type, double value) {
+  float number = float(value);
+  int32_t whole = int32_t(value);
+  if (type.code == halide_type_bfloat)
+    std::memcpy(place, reinterpret_cast<uint8_t *>(&number) + 2, 2);
+  else if (type.code == halide_type_float)
+    std::memcpy(place, &number, 4);
+  else
+    std::memcpy(place, &whole, type.bytes()); // little endian
+}
+
+static double read(const uint8_t *place, halide_type_t type) {
+  float number;
+  int32_t whole;
+  std::memcpy(&number, place, 4);
+  std::memcpy(&whole, place, type.bytes());
+  if (type.code == halide_type_float)
+    return number;
+  return type.bits == 32 ? whole : *place; // bytes have no sign, and weights are not read back
+}
+
+/// Where output `out` and input `in` of a matrix in panels lie, in elements.
+static int64_t placeInPanels(const std::vector<int64_t> &extents, int64_t out, int64_t in) {
+  int64_t columns = extents[2], group = extents.size() > 3 ? extents[3] : 1;
+  return ((out / columns * extents[1] + in / group) * columns + out % columns) * group + in % group;
+}
+
 DeviceArray::DeviceArray(mlir::RankedTensorType type, const reference::Array &array, int64_t rowGap)
     : layout(std::make_unique<Layout>()) {
   Layout &l = *layout;
   l.shape = array.shape;
-  l.isFloat = type.getElementType().isF32();
-  auto panels = llvm::dyn_cast_or_null<attn::PanelsAttr>(type.getEncoding());
+  l.type = halideType(type.getElementType());
+  bool isPanels = llvm::isa_and_nonnull<attn::PanelsAttr>(type.getEncoding());
   std::vector<int64_t> extents = array.shape;
-  if (panels)
-    extents = {(array.shape[0] + panels.getColumns() - 1) / panels.getColumns(), array.shape[1],
-               panels.getColumns()};
-  bool weight = panels || (!type.getEncoding() && type.getRank() <= 2);
-  std::vector<int64_t> strides =
-      stridesOf(extents, weight ? 0 : rowGap, !l.isFloat && extents.size() == 1 ? 1 + rowGap : 1);
-  int64_t rank = extents.size(), span = 1;
+  if (isPanels) {
+    auto inMemory = attn::panelExtents(type);
+    extents.assign(inMemory.begin(), inMemory.end());
+  }
+  bool weight = isPanels || (!type.getEncoding() && type.getRank() <= 2);
+  bool isList = l.type.code == halide_type_int && extents.size() == 1;
+  std::vector<int64_t> strides = stridesOf(extents, weight ? 0 : rowGap, isList ? 1 + rowGap : 1);
+  int64_t rank = extents.size(), span = 1, bytes = l.type.bytes();
   for (int64_t axis = 0; axis < rank; ++axis) {
     int64_t extent = extents[rank - 1 - axis];
     l.dims.push_back(halide_dimension_t(0, int32_t(extent), int32_t(strides[axis])));
@@ -73,30 +110,34 @@ DeviceArray::DeviceArray(mlir::RankedTensorType type, const reference::Array &ar
   span = std::max<int64_t>(span, 0);
   if (weight && rank == 1)
     span = llvm::alignTo(span, 32);
-  l.memory.assign(span + 2 * Guard, GuardBits);
+  for (int64_t i = 0; i < span * bytes + 2 * Guard; ++i)
+    l.memory.push_back(GuardBits[i % 4]);
   l.isElement.assign(l.memory.size(), false);
-  if (panels || (weight && rank == 1)) // the weight file pads with zeros
+  if (isPanels || (weight && rank == 1)) // the weight file pads with zeros
     std::fill(l.memory.begin() + Guard, l.memory.end() - Guard, 0);
   for (int64_t i = 0; i < array.size(); ++i) {
-    int64_t rest = i, place = Guard;
-    if (panels) {
-      int64_t out = i / array.shape[1], in = i % array.shape[1], columns = panels.getColumns();
-      place += out % columns + in * strides[1] + out / columns * strides[2];
-    } else {
+    int64_t rest = i, element = 0;
+    if (isPanels)
+      element = placeInPanels(extents, i / array.shape[1], i % array.shape[1]);
+    else
       for (int64_t axis = 0; axis < rank; ++axis) {
-        place += rest % extents[rank - 1 - axis] * strides[axis];
+        element += rest % extents[rank - 1 - axis] * strides[axis];
         rest /= extents[rank - 1 - axis];
       }
-    }
+    int64_t place = Guard + element * bytes;
     l.places.push_back(place);
-    l.isElement[place] = true;
-    float number = float(array.values[i]);
-    int32_t whole = int32_t(array.values[i]);
-    std::memcpy(&l.memory[place], l.isFloat ? static_cast<void *>(&number) : &whole, 4);
+    std::fill_n(l.isElement.begin() + place, bytes, true);
+    write(&l.memory[place], l.type, array.values[i]);
   }
-  l.buffer.host = reinterpret_cast<uint8_t *>(l.memory.data() + Guard);
-  l.buffer.type = l.isFloat ? halide_type_t(halide_type_float, 32) : halide_type_t(halide_type_int, 32);
-  l.buffer.dimensions = int32_t(rank);
+  l.buffer.host = l.memory.data() + Guard;
+  l.buffer.type = l.type;
+  if (l.type.code == halide_type_bfloat) { // kernels see pairs as words
+    l.dims.erase(l.dims.begin());
+    for (halide_dimension_t &dim : l.dims)
+      dim.stride /= 2;
+    l.buffer.type = halide_type_t(halide_type_int, 32);
+  }
+  l.buffer.dimensions = int32_t(l.dims.size());
   l.buffer.dim = l.dims.data();
 }
 
@@ -107,19 +148,15 @@ void *DeviceArray::buffer() { return &layout->buffer; }
 
 reference::Array DeviceArray::read() const {
   reference::Array result = reference::zeros(layout->shape);
-  for (int64_t i = 0; i < result.size(); ++i) {
-    float number;
-    int32_t whole;
-    std::memcpy(&number, &layout->memory[layout->places[i]], 4);
-    std::memcpy(&whole, &layout->memory[layout->places[i]], 4);
-    result.values[i] = layout->isFloat ? number : whole;
-  }
+  for (int64_t i = 0; i < result.size(); ++i)
+    result.values[i] = test::read(&layout->memory[layout->places[i]], layout->type);
   return result;
 }
 
 bool DeviceArray::isIntact() const {
   for (size_t place = 0; place < layout->memory.size(); ++place)
-    if (!layout->isElement[place] && layout->memory[place] != GuardBits && layout->memory[place] != 0)
+    if (!layout->isElement[place] && layout->memory[place] != GuardBits[place % 4] &&
+        layout->memory[place] != 0)
       return false;
   return true;
 }

@@ -26,6 +26,7 @@ struct KernelCase {
   /// Masks, which hide keys with minus infinity or 0: a third of them, all of the first query, and the hidden
   /// blocks of keys.
   std::vector<size_t> hidden = {};
+  double roundedRows = 0; // more tolerance, where matrix instructions round a kernel's rows to bfloat16
 };
 
 std::vector<KernelCase> matmulCases();
@@ -38,6 +39,10 @@ std::vector<KernelCase> vocabularyCases();
 /// Vocabularies of two to four panels, the last one full or not: tiles wider than they are must be cut down.
 std::vector<KernelCase> narrowVocabularyCases();
 std::vector<KernelCase> rowCases();
+/// Linears, vocabularies and embeddings whose matrices are of i8 or bf16.
+std::vector<KernelCase> storedMatmulCases();
+std::vector<KernelCase> storedVocabularyCases();
+std::vector<KernelCase> storedEmbeddingCases();
 std::vector<KernelCase> cellCases();
 
 /// The inputs of a case at `sizes`: random ones within its limits.

@@ -7,6 +7,8 @@
 #include "tests/kernels/KernelHarness.h"
 
 #include "compiler/emit/CompileKernel.h"
+#include "compiler/emit/CpuVariant.h"
+#include "compiler/emit/shim/EmbeddedFiles.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -19,10 +21,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <sys/syscall.h>
 #include <thread>
+#include <unistd.h>
 
 static int parallelThreads = 1;
 static std::string lastError;
@@ -52,6 +58,12 @@ using reference::Array;
 
 void setThreads(int threads) { parallelThreads = threads; }
 
+/// Asks Linux for the registers of matrix instructions.
+static bool mayUseTiles() {
+  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+}
+
 std::vector<Variant> runnableVariants() {
   std::vector<Variant> variants = {{"baseline", "x86-64-linux", false}};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
@@ -59,7 +71,13 @@ std::vector<Variant> runnableVariants() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl"))
     variants.push_back({"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41", false});
-  variants.push_back({variants.back().name + "_asserts", variants.back().halide, true});
+  Variant checked = {variants.back().name + "_asserts", variants.back().halide, true};
+  for (const attnc::CpuVariant &typed : llvm::cantFail(attnc::parseTargets("vnni,amx")))
+    if (attnc::runsHere(typed) && (!attnc::hasMatrixTiles(typed) || mayUseTiles()))
+      variants.push_back({typed.name, typed.target, false});
+  if (variants.back().name == "amx")
+    variants.push_back({"amx_asserts", variants.back().halide, true});
+  variants.push_back(checked);
   return variants;
 }
 
@@ -122,6 +140,14 @@ static std::string runtimeObject(const std::string &halide) {
   return path;
 }
 
+/// The matrix instructions of bundles; hidden where no kernel calls them.
+static std::string tilesObject() {
+  std::string path = testFolder() + "/tiles.o";
+  if (!std::filesystem::exists(path))
+    std::ofstream(path, std::ios::binary) << attnc::matrixTilesObject();
+  return path;
+}
+
 /// The object and the library of a kernel; compiled once, whatever number of tests look at it.
 static std::optional<std::string> compiled(attn::KernelOp kernel, const std::string &text,
                                            const Variant &variant) {
@@ -137,7 +163,7 @@ static std::optional<std::string> compiled(attn::KernelOp kernel, const std::str
     return std::nullopt;
   }
   std::string command = std::string(ATTNC_LINKER) + " -shared -o " + library + " " + object + " " +
-                        runtimeObject(variant.halide);
+                        runtimeObject(variant.halide) + " " + tilesObject();
   if (std::system(command.c_str()) != 0) {
     ADD_FAILURE() << "cannot link: " << command;
     return std::nullopt;
@@ -247,6 +273,43 @@ double TestKernel::fastestRun(const std::vector<Array> &inputs, const Sizes &siz
   return fastest;
 }
 
+/// A number in [-1, 1] as an element of this type: whole numbers take their range, 127 standing for 1.
+static double asStored(mlir::Type element, double value) {
+  if (element.isInteger(8))
+    return std::round(value * 127) + (element.isUnsignedInteger() ? 128 : 0);
+  float number = float(value);
+  if (!element.isBF16())
+    return number;
+  uint32_t bits;
+  std::memcpy(&bits, &number, 4);
+  bits &= 0xffff0000; // any bfloat16 will do
+  std::memcpy(&number, &bits, 4);
+  return number;
+}
+
+/// Scales that make numbers in [-1, 1] / sqrt(in) of a matrix of integers, its sums, and scales of rows that
+/// make numbers in [-1, 2] of bytes.
+static void setScales(std::vector<Array> &inputs, mlir::Value matrix, mlir::Value scales, mlir::Value rows) {
+  auto at = [&](mlir::Value value) -> Array & {
+    return inputs[llvm::cast<mlir::BlockArgument>(value).getArgNumber()];
+  };
+  Array &weight = at(matrix), &companion = at(scales);
+  int64_t in = weight.extent(1), padded = companion.extent(1);
+  for (int64_t out = 0; out < padded; ++out) {
+    double sum = 0;
+    for (int64_t k = 0; out < weight.extent(0) && k < in; ++k)
+      sum += weight.values[weight.at({out, k})];
+    double unit = std::abs(companion.values[out]);
+    companion.values[out] = float((unit + 0.5) / 1.5 / 127 / std::sqrt(double(in)));
+    companion.values[padded + out] = sum;
+  }
+  if (rows)
+    for (int64_t i = 0; i < at(rows).size(); ++i) {
+      double unit = (std::abs(at(rows).values[i]) + 0.5) / 1.5;
+      at(rows).values[i] = i % 2 == 0 ? float(unit / 127) : std::round(unit * 128); // scale, zero
+    }
+}
+
 std::vector<Array> TestKernel::randomInputs(const Sizes &sizes, const std::map<int, int64_t> &idLimits,
                                             unsigned seed) const {
   std::mt19937 random(seed);
@@ -262,10 +325,18 @@ std::vector<Array> TestKernel::randomInputs(const Sizes &sizes, const std::map<i
       if (limit != idLimits.end())
         value = std::floor((unit + 1) / 2 * double(limit->second) * 0.9999);
       else
-        value = float(unit * scale);
+        value = asStored(type.getElementType(), type.getElementType().isInteger() ? unit : unit * scale);
     }
     inputs.push_back(array);
   }
+  impl->kernel.walk([&](attn::LinearOp linear) {
+    if (linear.getInputScales())
+      setScales(inputs, linear.getWeight(), linear.getWeightScales(), linear.getInputScales());
+  });
+  impl->kernel.walk([&](attn::EmbedOp embed) {
+    if (embed.getScales())
+      setScales(inputs, embed.getTable(), embed.getScales(), {});
+  });
   return inputs;
 }
 

@@ -54,7 +54,10 @@ static double activate(attn::ActivationKind kind, double x) {
 
 Array Interpreter::runRows(mlir::Operation *op) {
   return llvm::TypeSwitch<mlir::Operation *, Array>(op)
-      .Case([&](attn::EmbedOp op) { return embed(get(op.getIds()), get(op.getTable())); })
+      .Case([&](attn::EmbedOp op) {
+        const Array &table = get(op.getTable());
+        return embed(get(op.getIds()), op.getScales() ? scaleOutputs(table, get(op.getScales())) : table);
+      })
       .Case([&](attn::AddPositionsOp op) {
         return addPositions(get(op.getInput()), get(op.getTable()), optional(op.getStarts()), op.getOffset());
       })
@@ -65,6 +68,10 @@ Array Interpreter::runRows(mlir::Operation *op) {
       .Case([&](attn::AddOp op) { return zip(get(op.getLhs()), get(op.getRhs()), std::plus<>()); })
       .Case([&](attn::MulOp op) { return zip(get(op.getLhs()), get(op.getRhs()), std::multiplies<>()); })
       .Case([&](attn::LinearOp op) {
+        if (op.getInputScales())
+          return linear(
+              fromBytes(get(op.getInput()), get(op.getInputScales()), get(op.getWeight()).extent(1)),
+              scaleOutputs(get(op.getWeight()), get(op.getWeightScales())), optional(op.getBias()));
         return linear(get(op.getInput()), get(op.getWeight()), optional(op.getBias()));
       })
       .Case([&](attn::ActivationOp op) {
@@ -157,6 +164,13 @@ Array Interpreter::runView(mlir::Operation *op) {
 }
 
 void Interpreter::run(mlir::Operation *op) {
+  if (auto quantised = llvm::dyn_cast<attn::QuantiseOp>(op)) {
+    int64_t stored = llvm::cast<mlir::RankedTensorType>(quantised.getBytes().getType()).getShape().back();
+    auto [bytes, scales] = quantise(get(quantised.getInput()), stored);
+    set(quantised.getBytes(), bytes);
+    set(quantised.getScales(), scales);
+    return;
+  }
   if (auto top = llvm::dyn_cast<attn::TopKOp>(op)) {
     auto [best, ids] = topK(get(top.getInput()), candidates);
     set(top.getValues(), best);
@@ -166,17 +180,26 @@ void Interpreter::run(mlir::Operation *op) {
   set(op->getResult(0), runRows(op));
 }
 
-std::vector<Array> interpret(attn::KernelOp kernel, const std::vector<Array> &inputs, int64_t candidates) {
+static Interpreter interpretAll(attn::KernelOp kernel, const std::vector<Array> &inputs, int64_t candidates) {
   Interpreter interpreter(candidates);
   mlir::Block &body = kernel.getBody().front();
   for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs))
     interpreter.set(argument, input);
   for (mlir::Operation &op : body.without_terminator())
     interpreter.run(&op);
+  return interpreter;
+}
+
+std::vector<Array> interpret(attn::KernelOp kernel, const std::vector<Array> &inputs, int64_t candidates) {
+  Interpreter interpreter = interpretAll(kernel, inputs, candidates);
   std::vector<Array> results;
-  for (mlir::Value value : body.getTerminator()->getOperands())
+  for (mlir::Value value : kernel.getBody().front().getTerminator()->getOperands())
     results.push_back(interpreter.get(value));
   return results;
+}
+
+Array interpretValue(attn::KernelOp kernel, const std::vector<Array> &inputs, mlir::Value value) {
+  return interpretAll(kernel, inputs, 1).get(value);
 }
 
 } // namespace reference

@@ -15,6 +15,9 @@ namespace reference {
 /// that name.
 std::vector<Array> interpret(attn::KernelOp kernel, const std::vector<Array> &inputs, int64_t candidates);
 
+/// A value inside of the kernel.
+Array interpretValue(attn::KernelOp kernel, const std::vector<Array> &inputs, mlir::Value value);
+
 } // namespace reference
 
 #endif // ATTNC_TESTS_REFERENCE_INTERPRET_H

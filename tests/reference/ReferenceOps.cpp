@@ -90,6 +90,49 @@ Array linear(const Array &x, const Array &weight, const Array *bias) {
   return result;
 }
 
+Array fromBytes(const Array &bytes, const Array &scales, int64_t width) {
+  std::vector<int64_t> shape = bytes.shape;
+  shape.back() = width;
+  Array result = zeros(shape);
+  forRows(result, [&](int64_t row, int64_t first) {
+    double scale = scales.values[2 * row], zero = scales.values[2 * row + 1];
+    for (int64_t w = 0; w < width; ++w)
+      result.values[first + w] = (bytes.values[row * bytes.extent(-1) + w] - zero) * scale;
+  });
+  return result;
+}
+
+Array scaleOutputs(const Array &weight, const Array &scales) {
+  Array result = weight;
+  forRows(result, [&](int64_t out, int64_t first) {
+    for (int64_t i = 0; i < weight.extent(1); ++i)
+      result.values[first + i] *= scales.values[out];
+  });
+  return result;
+}
+
+std::pair<Array, Array> quantise(const Array &x, int64_t stored) {
+  std::vector<int64_t> shape = x.shape;
+  shape.back() = 2;
+  Array scales = zeros(shape);
+  shape.back() = stored;
+  Array bytes = zeros(shape);
+  forRows(bytes, [&](int64_t row, int64_t first) {
+    const double *elements = &x.values[row * x.extent(-1)];
+    double least = 0, most = 0;
+    for (int64_t w = 0; w < x.extent(-1); ++w) {
+      least = std::min(least, elements[w]);
+      most = std::max(most, elements[w]);
+    }
+    double scale = (most - least) / 255, zero = scale > 0 ? std::nearbyint(-least / scale) : 0;
+    scales.values[2 * row] = scale;
+    scales.values[2 * row + 1] = zero;
+    for (int64_t w = 0; w < x.extent(-1) && scale > 0; ++w)
+      bytes.values[first + w] = std::clamp(std::nearbyint(elements[w] / scale) + zero, 0.0, 255.0);
+  });
+  return {bytes, scales};
+}
+
 Array concat(const std::vector<Array> &parts) {
   std::vector<int64_t> shape = parts.front().shape;
   shape.back() = 0;

@@ -42,6 +42,12 @@ Array rotary(const Array &x, const Array &table, const Array *starts, bool inter
 double gelu(double x);
 double geluTanh(double x);
 
+/// Rows from bytes; each has its scale and the byte that stands for 0. `width` of the bytes count.
+Array fromBytes(const Array &bytes, const Array &scales, int64_t width);
+/// Each output's weights times its scale, the first row of `scales`.
+Array scaleOutputs(const Array &weight, const Array &scales);
+/// Rows as bytes, filled up to `stored`, and their scales.
+std::pair<Array, Array> quantise(const Array &x, int64_t stored);
 Array concat(const std::vector<Array> &parts);
 Array live(const Array &sequence, const Array &lengths);
 Array where(const Array &live, const Array &fresh, const Array *kept);

@@ -71,6 +71,8 @@ TEST(HostileBundle, EveryWrongFieldIsNamed) {
       {"offset", [](Json &m) { m["weights"]["tensors"][1]["offset"] = 0; }},
       {"offset", [](Json &m) { m["weights"]["tensors"][1]["offset"] = 128; }},
       {"bytes", [](Json &m) { m["weights"]["tensors"][1]["bytes"] = 4096; }},
+      {"type: is 'int4'", [](Json &m) { m["weights"]["tensors"][1]["type"] = "int4"; }},
+      {"type: must be a string", [](Json &m) { m["weights"]["tensors"][1]["type"] = 8; }},
       {"end at", [](Json &m) { m["weights"]["tensors"].erase(1); }},
       {"decoding.max_length", [](Json &m) { m["decoding"]["max_length"] = 0; }},
       {"decoding.early_stopping", [](Json &m) { m["decoding"]["early_stopping"] = "maybe"; }},
@@ -174,6 +176,7 @@ TEST(HostileBundle, LyingWeightHeadersAreRefused) {
       R"({"a":{"dtype":"F32","shape":[16],"data_offsets":[64,0]},)",   // backwards
       R"({"a":{"dtype":"F32","shape":[32],"data_offsets":[0,64]},)",   // more elements than bytes
       R"({"a":{"dtype":"F16","shape":[16],"data_offsets":[0,64]},)",   // another type
+      R"({"a":{"dtype":"I8","shape":[64],"data_offsets":[0,64]},)",    // another type of as many bytes
       R"({"a":{"dtype":"F32","shape":[16],"data_offsets":[0,64,9]},)", // three offsets
       R"({"a":{"dtype":"F32","shape":[-16],"data_offsets":[0,64]},)",  // negative
       R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,64]},)", // overflows

@@ -216,6 +216,28 @@ TEST(GoodSpecs, PrintWithTheLineOfWhatTheFileGives) {
   EXPECT_NE(text.find("    epsilon: 1e-05\n"), std::string::npos) << text;
 }
 
+TEST(GoodSpecs, TheLastTypeThatFitsCounts) {
+  Spec spec = readGood("types: {default: int8, layers: {decoder.*: f32, \"*.ffn.fc1.weight\": bf16}}\n" +
+                       smallModel());
+  EXPECT_EQ(spec.types.typeOf("encoder.layers.0.self_attn.q_proj.weight"), WeightType::Int8);
+  EXPECT_EQ(spec.types.typeOf("decoder.layers.0.self_attn.q_proj.weight"), WeightType::F32);
+  EXPECT_EQ(spec.types.typeOf("decoder.layers.0.ffn.fc1.weight"), WeightType::Bf16);
+  EXPECT_EQ(print(spec).find("types:\n  default: int8"), 0u) << print(spec);
+  EXPECT_EQ(readGood(smallModel(), {"", "bf16"}).types.typeOf("a"), WeightType::Bf16);
+}
+
+TEST(GoodSpecs, NamesFitPatternsWithStars) {
+  EXPECT_TRUE(fits("a.b", "a.b"));
+  EXPECT_TRUE(fits("*", ""));
+  EXPECT_TRUE(fits("a*c", "abbc"));
+  EXPECT_TRUE(fits("*b*", "abc"));
+  EXPECT_TRUE(fits("a*b*c", "abcbbc"));
+  EXPECT_TRUE(fits("a**", "a"));
+  EXPECT_FALSE(fits("a*c", "abcd"));
+  EXPECT_FALSE(fits("ab*ba", "aba"));
+  EXPECT_FALSE(fits("a", "ab"));
+}
+
 TEST(GoodSpecs, BaseTransformerTakesFortyLines) {
   std::string text = tests::readFile(tests::sourceFolder() / "tests/end-to-end/specs/transformer-base.yaml");
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40);

@@ -11,6 +11,9 @@ namespace attnc {
 /// HalideShim.c, compiled for x86-64.
 std::string_view halideShimObject();
 
+/// MatrixTiles.c, compiled for x86-64 with AMX.
+std::string_view matrixTilesObject();
+
 /// The text of attnrt/bundle.h.
 std::string_view bundleHeader();
 

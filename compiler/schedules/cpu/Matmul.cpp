@@ -14,19 +14,31 @@ namespace attnc {
 void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, VarOrRVar level) {
   MatmulTile tile = accumulator.tile;
   Func sums = accumulator.sums;
+  if (tile.isExternal) {
+    sums.compute_at(LoopLevel(consumer, level)).store_in(MemoryType::Stack);
+    // Whole tiles, also where guards cut the last one: Halide moves it inwards otherwise, where no panel
+    // begins.
+    sums.align_bounds(accumulator.column, tile.columns).align_bounds(accumulator.row, tile.rows);
+    sums.bound_storage(accumulator.column, tile.columns).bound_storage(accumulator.row, tile.rows);
+    return;
+  }
   int depth = *as_const_int(simplify(accumulator.k.x.extent()));
   sums.compute_at(LoopLevel(consumer, level)).store_in(MemoryType::Stack);
   sums.bound(accumulator.column, 0, tile.columns).bound(accumulator.row, 0, tile.rows);
   sums.vectorize(accumulator.column, lanes).unroll(accumulator.column).unroll(accumulator.row);
   Stage update = sums.update();
-  int unrolled = lanesDividing(depth, 4);
+  // Of integers an instruction adds up a group of products in each lane.
+  RVar inGroup("inGroup");
+  if (accumulator.group > 1)
+    update.split(accumulator.k, accumulator.k, inGroup, accumulator.group);
+  int steps = depth / accumulator.group, unrolled = lanesDividing(steps, 4);
   if (tile.isShared()) {
     // Several row tiles share some panels: sums stay in the first cache (16 rows x 128 columns are 8 KiB) and
     // go through registers for some steps over the input at a time. The panels are read side by side.
     RVar block("block");
     sums.bound_storage(accumulator.rowTile, (tile.serves + tile.rows - 1) / tile.rows);
     sums.bound_storage(accumulator.columnTile, PanelsAtOnce * PanelColumns / tile.columns);
-    update.split(accumulator.k, block, accumulator.k, lanesDividing(depth, tile.steps))
+    update.split(accumulator.k, block, accumulator.k, lanesDividing(steps, tile.steps))
         .reorder(accumulator.column, accumulator.row, accumulator.k, accumulator.rowTile,
                  accumulator.columnTile, block);
   } else {
@@ -35,6 +47,8 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
     sums.bound_storage(accumulator.rowTile, 1).bound_storage(accumulator.columnTile, 1);
     update.reorder(accumulator.column, accumulator.row, accumulator.k);
   }
+  if (accumulator.group > 1)
+    update.reorder(inGroup, accumulator.column).atomic().vectorize(inGroup);
   update.vectorize(accumulator.column, lanes)
       .unroll(accumulator.column)
       .unroll(accumulator.row)
@@ -71,7 +85,9 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
   } else {
     stage.reorder(column, row, rowTile, columnTile, columnTask).parallel(columnTask);
   }
-  stage.vectorize(column, schedule.lanes).unroll(column).unroll(row).never_partition_all();
+  stage.vectorize(column, schedule.lanes).unroll(column).never_partition_all();
+  if (!tile.isExternal)
+    stage.unroll(row);
   scheduleAccumulator(stages.accumulators[index], schedule.lanes, stages.result, level);
 }
 

@@ -36,6 +36,25 @@ void scheduleRowNorm(RowNormStages &stages, int lanes, Func consumer, Var row) {
     value.compute_at(consumer, row).store_in(MemoryType::Stack);
 }
 
+void scheduleQuantisedRows(QuantisedRowsStages &stages, int lanes) {
+  scheduleRows(stages.scales.compute_root(), {stages.column, stages.row}, 1);
+  stages.scales.bound(stages.column, 0, 2).unroll(stages.column);
+  for (Func extreme : {stages.smallest, stages.largest})
+    scheduleLaneSum(extreme, stages.lane, stages.lanes, stages.scales, stages.row);
+  Func bytes = stages.bytes;
+  bytes.compute_root().bound(stages.column, 0, stages.stored);
+  // All stages of a row before the next row.
+  scheduleRows(bytes, {stages.column, stages.row}, lanes);
+  if (bytes.has_update_definition()) {
+    Var group("group");
+    RVar column = bytes.rvars(0)[0];
+    bytes.update().vectorize(column, lanes, TailStrategy::GuardWithIf).never_partition_all();
+    bytes.update()
+        .split(stages.row, group, stages.row, RowsPerTask, TailStrategy::GuardWithIf)
+        .parallel(group);
+  }
+}
+
 void scheduleRowLogSum(RowLogSumStages &stages, int lanes, Func consumer, Var row) {
   scheduleLaneSum(stages.laneMaxima, stages.lane, lanes, consumer, row);
   scheduleLaneSum(stages.laneSums, stages.lane, lanes, consumer, row);

@@ -8,6 +8,7 @@
 #define ATTNC_SCHEDULES_CPU_SCHEDULES_H
 
 #include "compiler/kernels/Cell.h"
+#include "compiler/kernels/QuantisedRows.h"
 #include "compiler/kernels/RowNorm.h"
 #include "compiler/kernels/Vocabulary.h"
 #include "compiler/schedules/ChooseSchedule.h"
@@ -28,6 +29,9 @@ void scheduleRows(Halide::Func result, const std::vector<Halide::Var> &vars, int
 
 /// Stages of a norm, computed per row (`vars[1]`) of `consumer`.
 void scheduleRowNorm(RowNormStages &stages, int lanes, Halide::Func consumer, Halide::Var row);
+
+/// Rows of bytes and their scales, in groups of rows that run in parallel.
+void scheduleQuantisedRows(QuantisedRowsStages &stages, int lanes);
 
 /// Panels of a vocabulary, written to scratch.
 void scheduleVocabulary(VocabularyStages &stages, const MatmulSchedule &schedule);

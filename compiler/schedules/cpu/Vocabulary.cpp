@@ -26,8 +26,9 @@ static void schedulePanelStages(PanelStages &stages, Func panels, Var rowTile, V
       .split(stages.row, rows, row, tile.rows, TailStrategy::RoundUp)
       .reorder(column, row, rows, columnTile)
       .vectorize(column, lanes)
-      .unroll(column)
-      .unroll(row);
+      .unroll(column);
+  if (!tile.isExternal)
+    stages.logits.unroll(row);
   if (tile.isShared())
     scheduleAccumulator(stages.accumulator, lanes, panels, tileOfPanels);
   else
@@ -105,7 +106,16 @@ void scheduleTop(TopStages &stages, VocabularyStages &vocabulary, int lanes) {
   stages.threshold.compute_at(result, stages.row).store_in(MemoryType::Stack);
   stages.sums.compute_at(result, stages.insertion.z).store_in(MemoryType::Stack);
   stages.sums.bound(stages.word, 0, PanelColumns).vectorize(stages.word, lanes).unroll(stages.word);
-  stages.sums.update().reorder(stages.word, stages.k).vectorize(stages.word, lanes).unroll(stages.word);
+  Stage again = stages.sums.update();
+  RVar inGroup("inGroup");
+  if (stages.group > 1)
+    again.split(stages.k, stages.k, inGroup, stages.group)
+        .reorder(inGroup, stages.word, stages.k)
+        .atomic()
+        .vectorize(inGroup);
+  else
+    again.reorder(stages.word, stages.k);
+  again.vectorize(stages.word, lanes).unroll(stages.word);
 }
 
 } // namespace attnc

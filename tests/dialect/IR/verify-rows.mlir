@@ -108,3 +108,50 @@ func.func @pick_c1_ids_of_another_length(%x: tensor<2x3x8xf32>, %ids: tensor<2x4
   %y = attn.pick %x, %ids : (tensor<2x3x8xf32>, tensor<2x4xi32>) -> tensor<2x4xf32>
   return
 }
+
+// -----
+
+func.func @linear_c3_integers_without_scales(%x: tensor<3x64xui8>, %w: tensor<4x8xi8>) {
+  // expected-error @below {{needs rows of bytes, a weight of i8 and the scales of both, or none of them}}
+  %y = attn.linear %x, %w : (tensor<3x64xui8>, tensor<4x8xi8>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_c3_floats_with_integers(%x: tensor<3x8xf32>, %w: tensor<4x8xi8>) {
+  // expected-error @below {{needs rows of bytes, a weight of i8 and the scales of both, or none of them}}
+  %y = attn.linear %x, %w : (tensor<3x8xf32>, tensor<4x8xi8>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_c1_short_rows_of_bytes(%x: tensor<3x64xui8>, %s: tensor<3x2xf32>, %w: tensor<4x72xi8>, %ws: tensor<2x32xf32>) {
+  // expected-error @below {{has rows of 64 bytes for a weight of 72 inputs}}
+  %y = attn.linear %x scaled %s, %w scaled %ws : (tensor<3x64xui8>, tensor<3x2xf32>, tensor<4x72xi8>, tensor<2x32xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_c3_all_of_them(%x: tensor<3x128xui8>, %s: tensor<3x2xf32>, %w: tensor<4x72xi8>, %ws: tensor<2x32xf32>) {
+  %y = attn.linear %x scaled %s, %w scaled %ws : (tensor<3x128xui8>, tensor<3x2xf32>, tensor<4x72xi8>, tensor<2x32xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @embed_c1_integers_without_scales(%ids: tensor<3xi32>, %t: tensor<51x8xi8>) {
+  // expected-error @below {{needs scales for a table of i8, and for no other}}
+  %x = attn.embed %ids, %t : (tensor<3xi32>, tensor<51x8xi8>) -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @quantise_c1_unknown_width(%x: tensor<3x?xf32>) {
+  // expected-error @below {{needs rows of a known width, but has 'tensor<3x?xf32>'}}
+  %b, %s = attn.quantise %x : (tensor<3x?xf32>) -> (tensor<3x?xui8>, tensor<3x2xf32>)
+  return
+}

@@ -54,6 +54,20 @@ attn.weight @weight_c7_transposed_vector from ["a"] transposed : tensor<4xf32>
 
 // -----
 
+// expected-error @below {{'attn.weight' op is no matrix of f32 from tensors, so it cannot be stored as int8}}
+attn.weight @weight_c8_vector_of_integers from ["a"] as int8 : tensor<4xf32>
+
+// -----
+
+// expected-error @below {{'attn.weight' op holds the scales of 40 outputs, but is of type 'tensor<2x32xf32>'}}
+attn.weight @weight_c8_short_scales from ["a"] rows [40] scales 8 : tensor<2x32xf32>
+
+// -----
+
+attn.weight @weight_c8_scales_of_two_parts from ["a", "b"] rows [40, 8] scales 8 : tensor<2x64xf32>
+
+// -----
+
 func.func @get_weight_c1_undeclared() {
   // expected-error @below {{'attn.get_weight' op @w is no 'attn.weight'}}
   %w = attn.get_weight @w : tensor<4xf32>

@@ -1,0 +1,62 @@
+//===- QuantisedRows.cpp - rows of bytes and their scales -------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/kernels/QuantisedRows.h"
+
+#include "compiler/kernels/Math.h"
+
+using namespace Halide;
+
+namespace attnc {
+
+/// Added to a number of less than 2^21 this leaves its nearest whole number in the lowest bits: the last bit
+/// of 1.5 * 2^23 stands for 1. No call of a library.
+constexpr float RoundToWhole = 12582912.f;
+
+constexpr float Steps = 255;
+
+/// Ranges below this are zero: the reciprocal of a denormal scale is infinite.
+constexpr float SmallestRange = 1e-30f;
+
+/// The nearest whole number of `x` plus `shift`, from 0 to 255.
+static Expr roundToByte(const Expr &x, const Expr &shift) {
+  Expr rounded = strict_float(x + RoundToWhole);
+  return clamp(reinterpret<int32_t>(rounded) - reinterpret<int32_t>(Expr(RoundToWhole)) + shift, 0, 255);
+}
+
+QuantisedRowsStages buildQuantisedRows(const Tensor &input, int width, int stored, int lanes) {
+  QuantisedRowsStages s;
+  s.lane = Var("lane"), s.column = Var("column"), s.row = Var("row");
+  s.lanes = lanes, s.stored = stored;
+  RDom lower(0, width / lanes, "lower"), upper(0, width / lanes, "upper");
+  s.smallest = Func("smallest"), s.largest = Func("largest");
+  s.smallest(s.lane, s.row) = 0.f;
+  s.smallest(s.lane, s.row) = min(s.smallest(s.lane, s.row), input.at({lower * lanes + s.lane, s.row}));
+  s.largest(s.lane, s.row) = 0.f;
+  s.largest(s.lane, s.row) = max(s.largest(s.lane, s.row), input.at({upper * lanes + s.lane, s.row}));
+
+  Expr least = -maxPairwise([&](int lane) -> Expr { return -s.smallest(lane, s.row); }, lanes);
+  Expr most = maxPairwise([&](int lane) -> Expr { return s.largest(lane, s.row); }, lanes);
+  Expr range = strict_float(most - least);
+  Expr scale = strict_float(select(range < SmallestRange, 0.f, range / Steps));
+  auto inverse = [](const Expr &scale) { return strict_float(select(scale == 0.f, 0.f, 1.f / scale)); };
+  Expr zero = cast<float>(roundToByte(strict_float(-least * inverse(scale)), 0));
+  s.scales = Func("scales");
+  s.scales(s.column, s.row) = select(s.column == 0, scale, zero);
+
+  s.bytes = Func("bytes");
+  auto byteAt = [&](const Expr &column) {
+    Expr scaled = strict_float(input.at({column, s.row}) * inverse(s.scales(0, s.row)));
+    return cast<uint8_t>(roundToByte(scaled, cast<int32_t>(s.scales(1, s.row))));
+  };
+  if (stored == width) {
+    s.bytes(s.column, s.row) = byteAt(s.column);
+    return s;
+  }
+  RDom column(0, width, "written");
+  s.bytes(s.column, s.row) = cast<uint8_t>(0);
+  s.bytes(column, s.row) = byteAt(column);
+  return s;
+}
+
+} // namespace attnc

@@ -1,0 +1,125 @@
+// RUN: attnc-opt --attn-quantise -verify-diagnostics %s | FileCheck %s
+
+!ids = tensor<?x?xi32, #attn.axes<batch, target>>
+!x = tensor<?x?x8xf32, #attn.axes<batch, target, width>>
+!wide = tensor<?x?x16xf32, #attn.axes<batch, target, width>>
+!logits = tensor<?x?x43xf32, #attn.axes<batch, target, width>>
+
+// CHECK: attn.weight @tied from ["t"] : tensor<43x8xi8, #attn.panels<32, 4>>
+// CHECK-NEXT: attn.weight @tied_scales from ["t"] rows [43] scales 8 : tensor<2x64xf32>
+attn.weight @tied from ["t"] as int8 : tensor<43x8xf32>
+// CHECK-NEXT: attn.weight @a from ["a", "b"] rows [8, 8] transposed : tensor<16x8xi8, #attn.panels<32, 4>>
+// CHECK-NEXT: attn.weight @a_scales from ["a", "b"] rows [8, 8] transposed scales 8 : tensor<2x32xf32>
+attn.weight @a from ["a", "b"] rows [8, 8] transposed as int8 : tensor<16x8xf32>
+// CHECK-NEXT: attn.weight @half from ["h"] : tensor<16x8xbf16, #attn.panels<32, 2>>
+attn.weight @half from ["h"] as bf16 : tensor<16x8xf32>
+// CHECK-NEXT: attn.weight @embedded from ["e"] : tensor<43x8xf32>
+// expected-remark @below {{stays f32, for no linear reads it: ["e"]}}
+attn.weight @embedded from ["e"] as int8 : tensor<43x8xf32>
+// CHECK-NEXT: attn.weight @plain from ["p"] : tensor<16x8xf32>
+attn.weight @plain from ["p"] : tensor<16x8xf32>
+// CHECK-NEXT: attn.weight @inner from ["i"] : tensor<8x8xf32>
+// expected-remark @below {{stays f32, for it multiplies rows that the same kernel computes: ["i"]}}
+attn.weight @inner from ["i"] as int8 : tensor<8x8xf32>
+// CHECK-NEXT: attn.weight @long from ["l"] : tensor<8x65537xf32>
+// expected-remark @below {{stays f32, for 32 bits do not hold the sums of so many inputs: ["l"]}}
+attn.weight @long from ["l"] as int8 : tensor<8x65537xf32>
+// Nothing is told of what nothing reads.
+// CHECK-NEXT: attn.weight @unread from ["u"] : tensor<8x8xf32>
+attn.weight @unread from ["u"] as int8 : tensor<8x8xf32>
+
+// A value is quantised once, however many linears read it; the residual stays as it is.
+// CHECK-LABEL: @quantises_a_value_once(
+// CHECK-SAME: %[[X:[^:,]+]]: tensor
+func.func @quantises_a_value_once(%x: !x, %r: !wide) -> (!wide, !logits) {
+  %a = attn.get_weight @a : tensor<16x8xf32>
+  %t = attn.get_weight @tied : tensor<43x8xf32>
+  // CHECK: %[[ROWS:.*]]:2 = attn.fused(%[[X]])
+  // CHECK-NEXT: ^bb0(%[[IN:[^:,]+]]: tensor
+  // CHECK-NEXT: %[[BYTES:[^:,]+]], %[[SCALES:.*]] = attn.quantise %[[IN]]
+  // CHECK-NEXT: attn.yield %[[BYTES]], %[[SCALES]] : tensor<?x?x64xui8, {{.*}}>, tensor<?x?x2xf32
+  // CHECK: attn.fused({{.*}}, %[[ROWS]]#0, %[[ROWS]]#1)
+  // CHECK-NEXT: ^bb0(%[[W:[^:,]+]]: tensor<16x8xi8, #attn.panels<32, 4>>, %[[R:[^:,]+]]: tensor<{{.*}}>, %[[WS:[^:,]+]]: tensor<2x32xf32>, %[[B:[^:,]+]]: tensor<{{.*}}>, %[[S:[^:,]+]]: tensor
+  // CHECK-NEXT: %[[Y:.*]] = attn.linear %[[B]] scaled %[[S]], %[[W]] scaled %[[WS]]
+  // CHECK-NEXT: attn.add %[[Y]], %[[R]]
+  %y = attn.fused(%x, %a, %r) : (!x, tensor<16x8xf32>, !wide) -> !wide {
+  ^bb0(%in: !x, %weight: tensor<16x8xf32>, %residual: !wide):
+    %0 = attn.linear %in, %weight : (!x, tensor<16x8xf32>) -> !wide
+    %1 = attn.add %0, %residual : !wide
+    attn.yield %1 : !wide
+  }
+  // CHECK-NOT: attn.quantise
+  // CHECK: attn.linear {{.*}} scaled
+  %z = attn.fused(%x, %t) : (!x, tensor<43x8xf32>) -> !logits {
+  ^bb0(%in: !x, %weight: tensor<43x8xf32>):
+    %0 = attn.linear %in, %weight : (!x, tensor<43x8xf32>) -> !logits
+    attn.yield %0 : !logits
+  }
+  return %y, %z : !wide, !logits
+}
+
+// CHECK-LABEL: @reads_integers_of_a_tied_table(
+func.func @reads_integers_of_a_tied_table(%ids: !ids) -> (!x, !x) {
+  %t = attn.get_weight @tied : tensor<43x8xf32>
+  %e = attn.get_weight @embedded : tensor<43x8xf32>
+  // CHECK: attn.embed %{{.*}}, %{{.*}} scaled %{{.*}} : (tensor<{{.*}}>, tensor<43x8xi8, #attn.panels<32, 4>>, tensor<2x64xf32>)
+  %x = attn.fused(%ids, %t) : (!ids, tensor<43x8xf32>) -> !x {
+  ^bb0(%i: !ids, %table: tensor<43x8xf32>):
+    %0 = attn.embed %i, %table : (!ids, tensor<43x8xf32>) -> !x
+    attn.yield %0 : !x
+  }
+  // CHECK: attn.embed {{.*}}, tensor<43x8xf32>)
+  %y = attn.fused(%ids, %e) : (!ids, tensor<43x8xf32>) -> !x {
+  ^bb0(%i: !ids, %table: tensor<43x8xf32>):
+    %0 = attn.embed %i, %table : (!ids, tensor<43x8xf32>) -> !x
+    attn.yield %0 : !x
+  }
+  return %x, %y : !x, !x
+}
+
+// CHECK-LABEL: @widens_bf16_in_the_kernel(
+func.func @widens_bf16_in_the_kernel(%x: !x) -> (!wide, !wide) {
+  %u = attn.get_weight @unread : tensor<8x8xf32>
+  %h = attn.get_weight @half : tensor<16x8xf32>
+  %p = attn.get_weight @plain : tensor<16x8xf32>
+  // CHECK-NOT: attn.quantise
+  // CHECK: attn.linear %{{.*}}, %{{.*}} : (tensor<?x?x8xf32, {{.*}}>, tensor<16x8xbf16, #attn.panels<32, 2>>)
+  %y = attn.fused(%x, %h) : (!x, tensor<16x8xf32>) -> !wide {
+  ^bb0(%in: !x, %weight: tensor<16x8xf32>):
+    %0 = attn.linear %in, %weight : (!x, tensor<16x8xf32>) -> !wide
+    attn.yield %0 : !wide
+  }
+  // CHECK: attn.linear %{{.*}}, %{{.*}} : (tensor<?x?x8xf32, {{.*}}>, tensor<16x8xf32>)
+  %z = attn.fused(%x, %p) : (!x, tensor<16x8xf32>) -> !wide {
+  ^bb0(%in: !x, %weight: tensor<16x8xf32>):
+    %0 = attn.linear %in, %weight : (!x, tensor<16x8xf32>) -> !wide
+    attn.yield %0 : !wide
+  }
+  return %y, %z : !wide, !wide
+}
+
+// Rows that the same kernel computes are floats, and so is what multiplies them.
+// CHECK-LABEL: @leaves_rows_that_the_kernel_computes(
+func.func @leaves_rows_that_the_kernel_computes(%x: !x) -> !x {
+  %w = attn.get_weight @inner : tensor<8x8xf32>
+  // CHECK: attn.linear %{{.*}}, %{{.*}} : (tensor<?x?x8xf32, {{.*}}>, tensor<8x8xf32>)
+  %y = attn.fused(%x, %w) : (!x, tensor<8x8xf32>) -> !x {
+  ^bb0(%in: !x, %weight: tensor<8x8xf32>):
+    %0 = attn.activation relu %in : !x
+    %1 = attn.linear %0, %weight : (!x, tensor<8x8xf32>) -> !x
+    attn.yield %1 : !x
+  }
+  return %y : !x
+}
+
+// CHECK-LABEL: @leaves_sums_that_32_bits_do_not_hold(
+func.func @leaves_sums_that_32_bits_do_not_hold(%x: tensor<2x65537xf32>) -> tensor<2x8xf32> {
+  %w = attn.get_weight @long : tensor<8x65537xf32>
+  // CHECK: attn.linear %{{.*}}, %{{.*}} : (tensor<2x65537xf32>, tensor<8x65537xf32>)
+  %y = attn.fused(%x, %w) : (tensor<2x65537xf32>, tensor<8x65537xf32>) -> tensor<2x8xf32> {
+  ^bb0(%in: tensor<2x65537xf32>, %weight: tensor<8x65537xf32>):
+    %0 = attn.linear %in, %weight : (tensor<2x65537xf32>, tensor<8x65537xf32>) -> tensor<2x8xf32>
+    attn.yield %0 : tensor<2x8xf32>
+  }
+  return %y : tensor<2x8xf32>
+}
