@@ -1,8 +1,9 @@
 //===- Commands.h - the subcommands of attnc --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each function adds one subcommand to `app`. Chosen on the command line, the subcommand runs while CLI11 parses
-// and leaves its exit code: 0, 1 for a user's mistake. (Wrong usage is CLI11's to report; it exits with 2.)
+// Each function adds one subcommand to `app`. Chosen on the command line, the subcommand runs while CLI11
+// parses and leaves its exit code: 0, 1 for a user's mistake. (Wrong usage is CLI11's to report; it exits
+// with 2.)
 
 #ifndef ATTNC_COMPILER_DRIVER_COMMANDS_H
 #define ATTNC_COMPILER_DRIVER_COMMANDS_H

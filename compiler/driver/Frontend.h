@@ -23,7 +23,8 @@ public:
   /// Reads and checks the spec alone.
   bool read(const std::string &path, const SpecOptions &options);
 
-  /// Runs the passes from phase `attn` to `phase`, and checks what is planned then. False after errors on stderr.
+  /// Runs the passes from phase `attn` to `phase`, and checks what is planned then. False after errors on
+  /// stderr.
   bool run(attn::Phase phase);
 
   /// Gets the remarks of the passes, with where in the spec they belong.

@@ -20,6 +20,7 @@ struct ScoreOptions {
   BundleOptions bundle;
   std::string sourceLanguage; // its code
   bool json = false;
+  bool skipsBadLines = false;
   int batch = 32;
 };
 
@@ -27,6 +28,8 @@ struct ScoreOptions {
 struct Pair {
   Ids source, target;
   bool isEmpty = false;
+  std::string mistake;
+  std::vector<float> logProbabilities; // of the target's tokens and of the end token
 };
 
 class Scorer {
@@ -35,12 +38,8 @@ public:
       : options(options), model(loadDecoder(options.bundle, "score")),
         codec(model, options.bundle.ids, options.sourceLanguage), session(model, makeCapacity()) {}
 
-  void run() {
-    LineReader reader(STDIN_FILENO);
-    for (std::vector<std::string> lines; !(lines = reader.read(options.batch)).empty();
-         lineNumber += lines.size())
-      scoreLines(lines);
-  }
+  /// The exit code.
+  int run();
 
 private:
   attnrt_session_options makeCapacity() const {
@@ -55,11 +54,10 @@ private:
   }
 
   Pair readPair(const std::string &line) const;
-  void scoreLines(const std::vector<std::string> &lines);
-  std::vector<std::vector<float>> scorePairs(std::span<const Ids> sources, std::span<const Ids> targets);
-  void findMistake(std::span<const Ids> sources, std::span<const Ids> targets,
-                   std::span<const size_t> numbers);
-  void print(const Pair &pair, const std::vector<float> &logProbabilities) const;
+  std::vector<Pair> read(const std::vector<std::string> &lines) const;
+  void scorePairs(const std::vector<Pair *> &batch);
+  bool print(const std::vector<Pair> &pairs);
+  void printPair(const Pair &pair) const;
 
   const ScoreOptions &options;
   Model model;
@@ -68,71 +66,99 @@ private:
   size_t lineNumber = 0;
 };
 
+int Scorer::run() {
+  LineReader reader(STDIN_FILENO);
+  bool isGood = true;
+  for (std::vector<std::string> lines; !(lines = reader.read(options.batch)).empty();
+       lineNumber += lines.size()) {
+    std::vector<Pair> pairs = read(lines);
+    std::vector<Pair *> batch;
+    for (Pair &pair : pairs)
+      if (!pair.isEmpty && pair.mistake.empty())
+        batch.push_back(&pair);
+    scorePairs(batch);
+    isGood &= print(pairs);
+  }
+  return isGood ? 0 : 1;
+}
+
 Pair Scorer::readPair(const std::string &line) const {
-  if (line.empty())
-    return {{}, {}, true};
+  Pair pair;
+  pair.isEmpty = line.empty();
+  if (pair.isEmpty)
+    return pair;
   const size_t tab = line.find('\t');
   if (tab == std::string::npos)
     throw std::runtime_error("has no TAB between source and target");
   if (line.find('\t', tab + 1) != std::string::npos)
     throw std::runtime_error("has more than one TAB");
-  return {codec.read(ATTNRT_SOURCE, line.substr(0, tab)), codec.read(ATTNRT_TARGET, line.substr(tab + 1)),
-          false};
+  pair.source = codec.read(ATTNRT_SOURCE, line.substr(0, tab));
+  pair.target = codec.read(ATTNRT_TARGET, line.substr(tab + 1));
+  return pair;
 }
 
-std::vector<std::vector<float>> Scorer::scorePairs(std::span<const Ids> sources,
-                                                   std::span<const Ids> targets) {
-  size_t longestSource = 1, longestTarget = 1;
-  for (const Ids &source : sources)
-    longestSource = std::max(longestSource, source.size());
-  for (const Ids &target : targets)
-    longestTarget = std::max(longestTarget, target.size() + 1);
-  return session.forLengths(longestSource, longestTarget).score(sources, targets);
-}
-
-void Scorer::scoreLines(const std::vector<std::string> &lines) {
+/// Up to the first line with a mistake, unless such lines are skipped.
+std::vector<Pair> Scorer::read(const std::vector<std::string> &lines) const {
   std::vector<Pair> pairs;
-  std::vector<Ids> sources, targets;
-  std::vector<size_t> numbers; // of their lines
-  for (size_t i = 0; i < lines.size(); ++i) {
+  for (const std::string &line : lines)
     try {
-      pairs.push_back(readPair(lines[i]));
+      pairs.push_back(readPair(line));
     } catch (const std::exception &error) {
-      failAtLines(lineNumber + i + 1, 1, error.what());
+      pairs.emplace_back().mistake = error.what();
+      if (!options.skipsBadLines)
+        break;
     }
-    if (pairs.back().isEmpty)
-      continue;
-    sources.push_back(pairs.back().source);
-    targets.push_back(pairs.back().target);
-    numbers.push_back(lineNumber + i + 1);
+  return pairs;
+}
+
+/// Where a batch fails, its pairs are scored one by one: to find out which of them it is.
+void Scorer::scorePairs(const std::vector<Pair *> &batch) {
+  if (batch.empty())
+    return;
+  size_t longestSource = 1, longestTarget = 1;
+  std::vector<Ids> sources, targets;
+  for (const Pair *pair : batch) {
+    longestSource = std::max(longestSource, sources.emplace_back(pair->source).size());
+    longestTarget = std::max(longestTarget, targets.emplace_back(pair->target).size() + 1);
   }
-  std::vector<std::vector<float>> scores;
   try {
-    if (!sources.empty())
-      scores = scorePairs(sources, targets);
-  } catch (const std::exception &) {
-    findMistake(sources, targets, numbers);
-    throw;
+    std::vector<std::vector<float>> scores =
+        session.forLengths(longestSource, longestTarget).score(sources, targets);
+    for (size_t i = 0; i < batch.size(); ++i)
+      batch[i]->logProbabilities = std::move(scores[i]);
+    return;
+  } catch (const attnrt::api::Error &error) {
+    const bool isPairs = error.status == ATTNRT_INVALID_ARGUMENT || error.status == ATTNRT_OUT_OF_RANGE;
+    if (!isPairs)
+      throw;
+    if (batch.size() == 1) {
+      batch[0]->mistake = error.what();
+      return;
+    }
   }
-  size_t next = 0;
-  for (const Pair &pair : pairs) {
-    if (pair.isEmpty)
+  for (Pair *pair : batch)
+    scorePairs({pair});
+}
+
+/// Stops at the first mistake, or tells of each and returns false.
+bool Scorer::print(const std::vector<Pair> &pairs) {
+  bool isGood = true;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const std::string &mistake = pairs[i].mistake;
+    const size_t number = lineNumber + i + 1;
+    if (!mistake.empty()) {
+      if (!options.skipsBadLines)
+        failAtLines(number, 1, mistake);
+      std::cerr << "attnc: error: line " << number << ": " << mistake << "\n";
+      isGood = false;
+    }
+    if (pairs[i].isEmpty || !mistake.empty())
       std::cout << '\n';
     else
-      print(pair, scores[next++]);
+      printPair(pairs[i]);
   }
   std::cout.flush();
-}
-
-/// Throws for the first pair that cannot be scored alone.
-void Scorer::findMistake(std::span<const Ids> sources, std::span<const Ids> targets,
-                         std::span<const size_t> numbers) {
-  for (size_t i = 0; i < sources.size(); ++i)
-    try {
-      scorePairs(sources.subspan(i, 1), targets.subspan(i, 1));
-    } catch (const std::exception &error) {
-      failAtLines(numbers[i], 1, error.what());
-    }
+  return isGood;
 }
 
 std::string formatFloat(double value) {
@@ -141,7 +167,8 @@ std::string formatFloat(double value) {
   return text;
 }
 
-void Scorer::print(const Pair &pair, const std::vector<float> &logProbabilities) const {
+void Scorer::printPair(const Pair &pair) const {
+  const std::vector<float> &logProbabilities = pair.logProbabilities;
   const double total = std::accumulate(logProbabilities.begin(), logProbabilities.end(), 0.0);
   if (!options.json) {
     std::cout << formatFloat(total) << '\t';
@@ -179,8 +206,13 @@ void addScoreCommand(CLI::App &app, int &exitCode) {
                    "Code of the language that sources are in, for a model of several")
       ->excludes(ids);
   command->add_flag("--json", options->json, "Print one object a line");
+  command->add_flag("--skip-bad-lines", options->skipsBadLines,
+                    "Go on after a line with a mistake, with an empty output; exit with 1 in the end");
   command->add_option("--batch", options->batch, "Lines scored together (default 32)")
       ->check(attnc::wholeIn({1, 65536}));
-  command->callback(
-      [options, &exitCode] { exitCode = attnc::runCommand([&] { attnc::Scorer(*options).run(); }); });
+  command->callback([options, &exitCode] {
+    int code = 0;
+    const int failed = attnc::runCommand([&] { code = attnc::Scorer(*options).run(); });
+    exitCode = failed ? failed : code;
+  });
 }

@@ -89,6 +89,8 @@ std::vector<std::string> LineReader::read(size_t limit) {
     begin = end == std::string::npos ? buffer.size() : end + 1;
     if (lines.back().ends_with('\r'))
       lines.back().pop_back();
+    if (std::exchange(isFirst, false) && lines.back().starts_with("\xEF\xBB\xBF"))
+      lines.back().erase(0, 3);
   }
   buffer.erase(0, begin);
   return lines;

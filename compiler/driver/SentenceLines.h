@@ -45,7 +45,8 @@ int runCommand(const std::function<void()> &body);
 /// Token ids, separated by white space.
 Ids parseIds(const std::string &text);
 
-/// The lines of a file, a pipe or a terminal, without their ends.
+/// The lines of a file, a pipe or a terminal, without their ends and without a byte order mark before the
+/// first.
 class LineReader {
 public:
   explicit LineReader(int descriptor) : descriptor(descriptor) {}
@@ -59,7 +60,7 @@ private:
 
   int descriptor;
   std::string buffer;
-  bool hasEnded = false;
+  bool isFirst = true, hasEnded = false;
 };
 
 /// The id of a language; errors name the flag.

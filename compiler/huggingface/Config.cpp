@@ -6,6 +6,7 @@
 #include "compiler/spec/MapReader.h"
 #include "compiler/spec/Words.h"
 
+#include <filesystem>
 #include <fstream>
 
 namespace attnc {
@@ -172,7 +173,8 @@ void Config::warnOfUnread() {
                              ": not known here, so it is passed over");
 }
 
-std::optional<std::string> readSmallFile(const std::string &path) {
+/// The whole of a small file; nothing where it cannot be read or is larger than a spec may be.
+static std::optional<std::string> readSmallFile(const std::string &path) {
   std::ifstream in(path, std::ios::binary);
   std::string text(maxSpecBytes + 1, '\0');
   if (!in || !in.read(text.data(), std::streamsize(text.size())).eof())
@@ -181,12 +183,25 @@ std::optional<std::string> readSmallFile(const std::string &path) {
   return text;
 }
 
+/// Why the file above was not read.
+static std::string explainUnread(const std::string &path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status))
+    return "there is no such file";
+  if (!std::filesystem::is_regular_file(status))
+    return "this is no regular file";
+  if (std::filesystem::file_size(path, error) > maxSpecBytes && !error)
+    return "the file is larger than " + std::to_string(maxSpecBytes) + " bytes";
+  return "the file cannot be read";
+}
+
 bool ConfigFile::read(const std::string &path, bool isOptional) {
   diagnostics.setSource(path, {});
   std::optional<std::string> text = readSmallFile(path);
   if (!text) {
     if (!isOptional)
-      diagnostics.error({}, "this is no file that can be read, or it is too large");
+      diagnostics.error({}, explainUnread(path));
     return isOptional;
   }
   diagnostics.setSource(path, *text);

@@ -80,9 +80,6 @@ private:
   Diagnostics diagnostics;
 };
 
-/// The whole of a small file; nothing where it cannot be read or is larger than a spec may be.
-std::optional<std::string> readSmallFile(const std::string &path);
-
 } // namespace attnc
 
 #endif // ATTNC_HUGGINGFACE_CONFIG_H

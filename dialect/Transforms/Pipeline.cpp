@@ -48,17 +48,19 @@ void buildPipeline(OpPassManager &manager, Phase upTo) {
     manager.addPass(createPlanMemory()); // every value has a place
 }
 
-static void registerPhase(StringRef argument, Phase upTo) {
-  PassPipelineRegistration<>(argument, "All passes from phase 'attn' on",
+static void registerPhase(StringRef argument, StringRef leaves, Phase upTo) {
+  PassPipelineRegistration<>(argument, leaves,
                              [upTo](OpPassManager &manager) { buildPipeline(manager, upTo); });
 }
 
 void registerAttnPipelines() {
-  registerPhase("attn-stepped", Phase::Stepped);
-  registerPhase("attn-fused", Phase::Fused);
-  registerPhase("attn-quantised", Phase::Quantised);
-  registerPhase("attn-outlined", Phase::Outlined);
-  registerPhase("attn-planned", Phase::Planned);
+  registerPhase("attn-stepped", "From phase 'attn' on: all entries are there, and states", Phase::Stepped);
+  registerPhase("attn-fused", "From phase 'attn' on: all work is in fused regions", Phase::Fused);
+  registerPhase("attn-quantised", "From phase 'attn' on: matrices have the types in which kernels read them",
+                Phase::Quantised);
+  registerPhase("attn-outlined", "From phase 'attn' on: only calls of kernels and views remain in entries",
+                Phase::Outlined);
+  registerPhase("attn-planned", "From phase 'attn' on: every value has a place in memory", Phase::Planned);
 }
 
 } // namespace attn

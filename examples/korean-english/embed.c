@@ -42,6 +42,10 @@ static int translate(const attnrt_model *model, attnrt_session *session, const c
   attnrt_result_destroy(result);
   if (status != ATTNRT_OK)
     return fail("read the result");
+  if (size >= MAX_TEXT) {
+    fprintf(stderr, "embed: the output has %zu bytes, at most %d are taken\n", size, MAX_TEXT - 1);
+    return 1;
+  }
   puts(text);
   return 0;
 }
@@ -68,8 +72,14 @@ int main(int argc, char **argv) {
   char line[MAX_TEXT];
   int code = 0;
   while (code == 0 && fgets(line, sizeof line, stdin)) {
-    line[strcspn(line, "\n")] = '\0';
-    code = translate(model, session, line);
+    size_t length = strcspn(line, "\n");
+    line[length] = '\0';
+    if (length < MAX_TEXT - 1) {
+      code = translate(model, session, line);
+    } else { /* the rest of it would be taken for another line */
+      fprintf(stderr, "embed: a line has more than %d bytes\n", MAX_TEXT - 2);
+      code = 1;
+    }
   }
   attnrt_session_destroy(session);
   attnrt_model_destroy(model);

@@ -15,10 +15,11 @@ template <typename... Parts> void require(bool holds, const Parts &...parts) {
   check(holds, ATTNRT_INVALID_ARGUMENT, parts...);
 }
 
-/// `0.1`, not `0.100000001`.
+/// `0.1`, not `0.100000001`; whole numbers whole.
 std::string text(double number) {
   char digits[32];
-  std::snprintf(digits, sizeof digits, "%.7g", number);
+  const bool isWhole = number == std::trunc(number) && std::abs(number) < 1e15;
+  std::snprintf(digits, sizeof digits, isWhole ? "%.0f" : "%.7g", number);
   return digits;
 }
 

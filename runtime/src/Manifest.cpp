@@ -320,12 +320,12 @@ std::vector<VariantInfo> readVariants(const JsonReader &json) {
 }
 
 /// The last field is the hash of all text before it, so no bit of the file can change unnoticed.
-void checkSeal(std::string_view text) {
+void checkSeal(std::string_view text, const std::string &path) {
   constexpr std::string_view before = ",\n \"hash\": \"", after = "\"\n}\n";
   constexpr size_t size = before.size() + 32 + after.size();
   const std::string hash = hash128(text.substr(0, text.size() - std::min(size, text.size())));
-  check(text.ends_with(std::string(before) + hash + std::string(after)), ATTNRT_BAD_BUNDLE,
-        "manifest.json: does not end with the hash of its text: it is damaged or was changed by hand");
+  check(text.ends_with(std::string(before) + hash + std::string(after)), ATTNRT_BAD_BUNDLE, path,
+        ": does not end with the hash of its text: it is damaged or was changed by hand");
 }
 
 } // namespace
@@ -370,10 +370,10 @@ TokenizerInfo readTokenizerInfo(const JsonReader &json) {
   return info;
 }
 
-Manifest readManifest(std::string_view text) {
-  checkSeal(text);
-  const nlohmann::json parsed = parseJson(text, "manifest.json");
-  const JsonReader json(parsed, "manifest.json");
+Manifest readManifest(std::string_view text, const std::string &path) {
+  checkSeal(text, path);
+  const nlohmann::json parsed = parseJson(text, path);
+  const JsonReader json(parsed, path);
   const int64_t format = json.at("format").integer(0, largest);
   if (format != 1)
     json.reject("format is ", format, "; this runtime reads format 1");

@@ -154,8 +154,8 @@ struct Manifest {
 /// What a manifest says of one side's tokenizer.
 TokenizerInfo readTokenizerInfo(const JsonReader &json);
 
-/// Reads and checks the text of a manifest.
-Manifest readManifest(std::string_view text);
+/// Reads and checks the text of a manifest; `path` is where messages say it is.
+Manifest readManifest(std::string_view text, const std::string &path);
 
 /// The hash that ties code and manifest together: of all but what other weights change.
 std::string manifestHash(std::string_view text);

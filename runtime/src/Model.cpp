@@ -39,7 +39,8 @@ void *SharedLibrary::find(const std::string &symbol) const {
 }
 
 Model::Model(const std::string &folder, const attnrt_descriptor *given, const attnrt_model_options &options)
-    : text(readFile(folder + "/manifest.json", largestManifest)), info(readManifest(text)), descriptor(given),
+    : text(readFile(folder + "/manifest.json", largestManifest)),
+      info(readManifest(text, folder + "/manifest.json")), descriptor(given),
       weightFile(folder, info.weights) {
   if (!descriptor) {
     // A path with a slash, or dlopen() would search the system's folders.
@@ -80,9 +81,10 @@ void Model::checkDescriptor() const {
 }
 
 void Model::chooseVariant(const char *wanted) {
-  std::string reasons;
+  std::string reasons, known;
   for (size_t i = info.variants.size(); i-- > 0;) {
     const VariantInfo &variant = info.variants[i];
+    known += (known.empty() ? "" : ", ") + variant.name;
     if (wanted && variant.name != wanted)
       continue;
     const std::string missing = findMissingFeature(variant.features);
@@ -92,7 +94,8 @@ void Model::chooseVariant(const char *wanted) {
     }
     reasons += (reasons.empty() ? "" : ", ") + variant.name + " needs " + missing;
   }
-  check(!reasons.empty(), ATTNRT_INVALID_ARGUMENT, "the bundle has no variant '", wanted ? wanted : "", "'");
+  check(!reasons.empty(), ATTNRT_INVALID_ARGUMENT, "the bundle has no variant '", wanted ? wanted : "",
+        "'; it has ", known);
   fail(ATTNRT_UNSUPPORTED, "this machine cannot run the bundle: ", reasons);
 }
 

@@ -90,6 +90,7 @@ attnrt_status load(const attnrt_descriptor *descriptor, const char *folder,
     requirePointer(out, "out");
     *out = nullptr;
     requirePointer(folder, "folder");
+    check(*folder, ATTNRT_INVALID_ARGUMENT, "the name of the bundle's folder is empty");
     const attnrt_model_options chosen = readOptions(options, defaultModelOptions());
     *out = new attnrt_model{std::make_shared<const Model>(folder, descriptor, chosen)};
   });

@@ -4,8 +4,8 @@
  * The weights are read back from weights.safetensors: panels of 32 columns, query, key and value joined or
  * apart. */
 
-#include "attend_by_hand.h"
 #include "../../examples/read_weights.h"
+#include "attend_by_hand.h"
 
 #include <math.h>
 #include <stdio.h>

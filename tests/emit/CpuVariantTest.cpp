@@ -53,7 +53,8 @@ TEST(CpuVariant, FeaturesThatNoMachineHasDoNotRunHere) {
 }
 
 TEST(CpuVariant, OtherArchitecturesAreNotBuiltYet) {
-  EXPECT_NE(errorOf("avx2,arm-64-linux").find("'arm-64-linux' is unknown or not built yet"), std::string::npos);
+  EXPECT_NE(errorOf("avx2,arm-64-linux").find("'arm-64-linux' is unknown or not built yet"),
+            std::string::npos);
 }
 
 TEST(CpuVariant, AnUnknownFeatureIsNamed) {

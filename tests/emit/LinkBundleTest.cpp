@@ -58,7 +58,6 @@ TEST_F(BundleLibraries, SharedLibraryExportsTheBundlesNamesOnly) {
 
 TEST_F(BundleLibraries, SharedLibraryNeedsNoOther) {
   auto library = llvm::cantFail(ObjectFile::createObjectFile(path("libfirst.so")));
-  std::vector<llvm::StringRef> needed;
   const auto *elf = llvm::cast<ELF64LEObjectFile>(library.getBinary());
   for (const auto &entry : llvm::cantFail(elf->getELFFile().dynamicEntries()))
     EXPECT_NE(entry.getTag(), llvm::ELF::DT_NEEDED);

@@ -53,6 +53,12 @@ def compile_bundle(spec, *options):
     return bundle
 
 
+def variants():
+    """The variants of a bundle that this machine can run."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text().split()
+    return [v for v, f in (("x86-64", "sse2"), ("avx2", "avx2"), ("avx512", "avx512f")) if f in flags]
+
+
 def build_program(source, *parts):
     """Builds a C program with the runtime in it; returns its path."""
     program = scratch(source.stem)

@@ -66,6 +66,10 @@ TEST_F(Capacity, OptionsAreCheckedWithoutASession) {
   EXPECT_EQ("'patience' is 0, which is not in 0.001 to 1024", messageOf([](auto &o) { o.patience = 0; }));
   EXPECT_EQ("'repetition_penalty' is inf, which is not in 1e-06 to 1000000",
             messageOf([](auto &o) { o.repetition_penalty = INFINITY; }));
+  EXPECT_EQ("'top_k' is -1, which is not in 0 to 16777216", messageOf([](auto &o) {
+              o.sample = 1;
+              o.top_k = -1;
+            }));
   EXPECT_EQ("'top_p' is nan, which is not in 1e-06 to 1",
             messageOf([](auto &o) { o.sample = 1, o.top_p = NAN; }));
   EXPECT_EQ("'max_length' is 25, but the model's positions end at 24",

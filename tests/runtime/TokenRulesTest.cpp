@@ -224,8 +224,9 @@ TEST_F(Defaults, MaySayHowToSample) {
                                                 {"min_p", 0.01},
                                                 {"typical_p", 0.95},
                                                 {"shortlist", {3, 5}}});
-  const auto got = attnrt::api::Session(drawing, drawing.sessionOptions()) // has room for what the bundle asks
-                       .decode({{testSource()}}, drawing.decodeOptions());
+  const auto got =
+      attnrt::api::Session(drawing, drawing.sessionOptions()) // has room for what the bundle asks
+          .decode({{testSource()}}, drawing.decodeOptions());
   ASSERT_EQ(3u, got[0].size());
 
   attnrt_decode_options same = model.decodeOptions();

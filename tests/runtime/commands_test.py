@@ -122,7 +122,7 @@ class Commands(unittest.TestCase):
             (["--ids", "--prefix", "3 x"], "--prefix: 'x' is no token id"),
             (["--ids", "--prefix", "3 99"], "'prefixes' has the id 99, which is not in 0 to 6"),
             (["--variant", "future"], "needs no_such_feature"),
-            (["--variant", "none"], "no variant 'none'"),
+            (["--variant", "none"], "no variant 'none'; it has plain, "),
         ):
             for text in ("", "a\nb\n"):
                 done = self.call("run", self.bundle, *options, text=text)
@@ -136,6 +136,31 @@ class Commands(unittest.TestCase):
         done = self.call("run", self.bundle, "--ids", text="3 4\n\n3 x\n5\n")
         self.assertEqual(1, done.returncode)
         self.assertEqual(self.run_lines("--ids", sources=["3 4", ""]), done.stdout.split("\n")[:-1])
+
+    def test_scores_before_a_mistake_are_printed(self):
+        good = "3 4\t5\n\n"
+        wanted = self.lines("score", self.bundle, "--ids", text=good)
+        for bad in ("3 4", "3 x\t4", "3\t99"):
+            for batch in (1, 32):
+                done = self.call("score", self.bundle, "--ids", "--batch", batch, text=f"{good}{bad}\n3\t4\n")
+                self.assertEqual(1, done.returncode)
+                self.assertEqual(wanted, done.stdout.split("\n")[:-1], bad)
+                self.assertTrue(done.stderr.startswith("attnc: error: line 3: "), done.stderr)
+
+    def test_bad_lines_are_skipped_in_score(self):
+        pairs = ["3 4\t5", "3 4", "3\t99", "", "5 5 2\t4 4"]
+        done = self.call("score", self.bundle, "--ids", "--skip-bad-lines", text="".join(p + "\n" for p in pairs))
+        self.assertEqual(1, done.returncode)
+        good = self.lines("score", self.bundle, "--ids", text=f"{pairs[0]}\n{pairs[4]}\n")
+        self.assertEqual([good[0], "", "", "", good[1]], done.stdout.split("\n")[:-1])
+        self.assertEqual(2, done.stderr.count("\n"))
+        for part in ("line 2: has no TAB", "line 3: token 0 of target 0 is 99"):
+            self.assertIn(part, done.stderr)
+
+    def test_a_byte_order_mark_before_the_first_line_is_passed_over(self):
+        self.assertEqual(self.run_lines(sources=["abc", "da"]), self.lines("run", self.bundle, text="\ufeffabc\nda\n"))
+        inside = self.lines("run", self.bundle, "--scores", text="a\n\ufeffabc\n")[1]
+        self.assertNotEqual(self.run_lines("--scores", sources=["abc"]), [inside])
 
     def test_bad_lines_can_be_skipped(self):
         sources = ["3 4", "3 x", "3 99", "5 5 2"]
@@ -256,6 +281,7 @@ class Commands(unittest.TestCase):
         done = self.call("run", "/no/such/bundle")
         self.assertEqual(1, done.returncode)
         self.assertIn("/no/such/bundle/manifest.json", done.stderr)
+        self.assertEqual("attnc: error: the name of the bundle's folder is empty\n", self.call("run", "").stderr)
 
     def test_the_attention_picture_is_xml_with_every_token(self):
         picture = pathlib.Path(self.scratch.name) / "attention.svg"

@@ -30,6 +30,18 @@ class Installed(unittest.TestCase):
             output = self.call(scratch / "build/decode", scratch / "toy", "abc")
             self.assertRegex(output, r"^([xyz?] )+\(-\d\.\d+\)\n$")
 
+    def test_headers_say_which_standard_they_need(self):
+        def check(compiler, language, standard, header):
+            command = [os.environ[compiler], "-x", language, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra", "-pedantic", "-Werror",
+                       "-I", HERE / "../../runtime/include", "-"]
+            return subprocess.run([*map(str, command)], input=f'#include "attnrt/{header}"\n', capture_output=True, text=True, timeout=300)
+
+        for compiler, language, standard in (("C_COMPILER", "c", "c99"), ("CXX_COMPILER", "c++", "c++11")):
+            done = check(compiler, language, standard, "attnrt.h")
+            self.assertEqual((0, ""), (done.returncode, done.stderr), standard)
+        self.assertEqual(0, check("CXX_COMPILER", "c++", "c++20", "attnrt.hpp").returncode)
+        self.assertIn("attnrt.hpp needs C++20", check("CXX_COMPILER", "c++", "c++17", "attnrt.hpp").stderr)
+
     def call(self, *command):
         done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=300)
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)

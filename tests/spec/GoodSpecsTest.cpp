@@ -133,8 +133,9 @@ TEST(GoodSpecs, ReadRulesOfDecoding) {
 
 TEST(GoodSpecs, ReadHowToSample) {
   DecodingSpec decoding =
-      readGood(smallModel("{random: 1}", "  decoding: {do_sample: true, n_best: 9, temperature: 0.7, top_k: 50, "
-                                         "top_p: 0.9, min_p: 0.01, typical_p: 0.95}\n"))
+      readGood(smallModel("{random: 1}",
+                          "  decoding: {do_sample: true, n_best: 9, temperature: 0.7, top_k: 50, "
+                          "top_p: 0.9, min_p: 0.01, typical_p: 0.95}\n"))
           .model->decoding;
   EXPECT_TRUE(*decoding.samples);
   EXPECT_EQ(*decoding.nBest, 9);

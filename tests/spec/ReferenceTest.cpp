@@ -72,7 +72,8 @@ TEST(Reference, HasExamplesThatAreRead) {
   EXPECT_GE(count, 2u);
 }
 
-/// Each message quoted in the table of errors comes up in a spec of tests/spec/bad, or in a test of importing.
+/// Each message quoted in the table of errors comes up in a spec of tests/spec/bad, or in a test of
+/// importing.
 TEST(Reference, QuotesErrorsThatAreTested) {
   std::string tested = tests::readFile(tests::sourceFolder() / "tests/spec/ImportTest.cpp");
   for (const auto &entry : std::filesystem::directory_iterator(tests::sourceFolder() / "tests/spec/bad"))

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Handles that free themselves, vectors instead of pointers, and exceptions instead of statuses. All of it is
-// here: nothing more has to be linked. Threads and owners are as in attnrt.h.
+// here: nothing more has to be linked. Threads and owners are as in attnrt.h. Needs C++20.
 
 #ifndef ATTNRT_ATTNRT_HPP
 #define ATTNRT_ATTNRT_HPP
+
+#if __cplusplus <= 201703L
+#error "attnrt.hpp needs C++20; attnrt.h serves older standards"
+#endif
 
 #include "attnrt/attnrt.h"
 
