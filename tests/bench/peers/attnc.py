@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""attnc itself, asked as a Worker is, by its own commands."""
+
+import ctypes
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy
+
+from formats import matmul_file
+from inputs import attention_inputs, matmul_input, matmul_weights, sources
+from rows import HEADS, HEAD_WIDTH, INNER, LAYERS, PAD, VOCABULARY, WIDTH, Row
+from worker import Failed, Missing, pinned
+
+ENCODER = f"""name: encoder
+weights:
+  file: hf/model.safetensors
+  names:
+    source_embedding: model.shared.weight
+    encoder_self_attention: "model.encoder.layers.{{layer}}.self_attn.{{projection:q_proj,k_proj,v_proj,out_proj}}.{{parameter}}"
+    encoder_self_attention_norm: "model.encoder.layers.{{layer}}.self_attn_layer_norm.{{parameter}}"
+    encoder_feed_forward: "model.encoder.layers.{{layer}}.fc{{linear}}.{{parameter}}"
+    encoder_feed_forward_norm: "model.encoder.layers.{{layer}}.final_layer_norm.{{parameter}}"
+model:
+  kind: encoder
+  width: {WIDTH}
+  heads: {HEADS}
+  encoder: {{layers: {LAYERS}}}
+  feed_forward: {{width: {INNER}}}
+  positions: {{layout: concatenated, max_length: 512}}
+  embedding: {{scale: sqrt_width}}
+  vocabulary: {{source: {VOCABULARY}}}
+  tokens: {{source_end: 0, pad: {PAD}}}
+"""
+
+ATTENTION = f"""name: {{name}}
+graph:
+  name: call
+  inputs:
+    q: {{{{shape: [batch, head: {HEADS}, query, width: {HEAD_WIDTH}]}}}}
+    k: {{{{shape: [batch, head: {HEADS}, {{key}}, width: {HEAD_WIDTH}]}}}}
+    v: {{{{shape: [batch, head: {HEADS}, {{key}}, width: {HEAD_WIDTH}]}}}}
+  ops:
+    products: {{{{matmul: [q, k], transposed: true}}}}
+    scores: {{{{scale: products, by: {HEAD_WIDTH ** -0.5}}}}}
+    {{mask}}
+    weights: {{{{softmax: {{masked}}}}}}
+    context: {{{{matmul: [weights, v]}}}}
+  outputs: [context]
+"""
+
+MATMUL = """name: matmul
+weights:
+  file: {name}.safetensors
+graph:
+  name: call
+  inputs:
+    x: {{shape: [row, width: {inner}]}}
+  weights:
+    weight: {{shape: [{outer}, {inner}]}}
+    bias: {{shape: [{outer}]}}
+  ops:
+    y: {{linear: [x, weight, bias]}}
+  outputs: [y]
+"""
+
+
+def spec_name(row: Row) -> str:
+    names = {"decode": "model", "encode": "encoder", "matmul": matmul_file(row) if row.shape else ""}
+    return names.get(row.task, row.task)
+
+
+def write_spec(folder: pathlib.Path, attnc: pathlib.Path, row: Row) -> pathlib.Path:
+    """The spec of what a row runs, beside its weights."""
+    name = spec_name(row)
+    path = folder / f"{name}.yaml"
+    if row.task == "decode":
+        subprocess.run([attnc, "import", folder / "hf", "-o", folder / "imported"], check=True, capture_output=True)
+        return folder / "imported" / "model.yaml"
+    if row.task == "encode":
+        path.write_text(ENCODER)
+    elif row.task == "matmul":
+        import safetensors.numpy
+        weight, bias = matmul_weights(row)
+        safetensors.numpy.save_file({"weight": weight, "bias": bias}, folder / f"{name}.safetensors")
+        path.write_text(MATMUL.format(name=name, inner=row.shape[1], outer=row.shape[2]))
+    else:
+        causal = row.task == "causal"
+        path.write_text(ATTENTION.format(name=name, key="query" if causal else "key",
+                                         mask="masked: {causal_mask: scores}" if causal else "",
+                                         masked="masked" if causal else "scores"))
+    return path
+
+
+def sizes_of(row: Row) -> dict[str, int]:
+    if row.task == "matmul":
+        return {"row": row.shape[0]}
+    sizes = {"batch": 1, "query": row.length}
+    return sizes if row.task == "causal" else sizes | {"key": row.length}
+
+
+class Attnc:
+    def __init__(self, attnc: pathlib.Path, folder: pathlib.Path):
+        self.attnc, self.folder = attnc, folder
+        self.lacks: dict[tuple[str, str], str] = {}  # what could not be compiled, and why
+
+    def bundle(self, row: Row) -> pathlib.Path:
+        return self.folder / "bundles" / f"{spec_name(row)}-{row.dtype}"
+
+    def compile(self, row: Row) -> None:
+        key = spec_name(row), row.dtype
+        if row.dtype != "f32" and row.task in ("attention", "causal"):
+            self.lacks[key] = "types are of weights: attention has none and computes in float32"
+            return
+        spec = write_spec(self.folder, self.attnc, row)
+        self.bundle(row).parent.mkdir(exist_ok=True)
+        done = subprocess.run([self.attnc, "compile", spec, "--dtype", row.dtype, "--target", "host", "-o",
+                               self.bundle(row)], capture_output=True, text=True)
+        if done.returncode != 0:
+            self.lacks[key] = done.stderr.strip().splitlines()[0].removeprefix("attnc: error: ")
+
+    def prepare(self, rows: list[Row], keep: bool) -> None:
+        """`keep` measures bundles that were compiled before."""
+        for row in {(spec_name(row), row.dtype): row for row in rows}.values():
+            if not (keep and self.bundle(row).exists()):
+                print(f"compiling {spec_name(row)} in {row.dtype}", flush=True)
+                self.compile(row)
+            if (spec_name(row), row.dtype) in self.lacks:
+                print(f"  attnc cannot: {self.lacks[spec_name(row), row.dtype]}", flush=True)
+
+    def call(self, *arguments, text: str | None = None) -> str:
+        done = subprocess.run([str(a) for a in arguments], input=text, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Failed(f"exit code {done.returncode}: {done.stderr.strip().splitlines()[0] if done.stderr else ''}")
+        return done.stdout
+
+    def require(self, row: Row) -> None:
+        if reason := self.lacks.get((spec_name(row), row.dtype)):
+            raise Missing(reason)
+
+    def times(self, row: Row, seconds: float) -> list[float]:
+        self.require(row)
+        if row.task in ("decode", "encode"):
+            what = ["--batch", row.batch, "--source-length", row.length]
+            if row.task == "decode":
+                what += ["--beam", row.beam, "--target-length", row.length]
+        else:
+            what = ["--sizes", ",".join(f"{name}={size}" for name, size in sizes_of(row).items())]
+        report = json.loads(self.call(*pinned(row.threads), self.attnc, "bench", self.bundle(row), *what, "--threads",
+                                      row.threads, "--seconds", seconds, "--json"))
+        return [report["ms_minimum"], report["ms_median"]]
+
+    def output(self, row: Row):
+        self.require(row)
+        if row.task == "decode":
+            lines = self.call(self.attnc, "run", self.bundle(row), "--ids", "--beam", row.beam, "--min-length", row.length,
+                              "--max-length", row.length, "--length-penalty", 0, "--suppress-tokens", PAD,
+                              text=ids_text(row))
+            return [list(map(int, line.split())) for line in lines.splitlines()]
+        if row.task == "encode":
+            lines = self.call(self.attnc, "run", self.bundle(row), "--ids", "--vectors", "tokens", "--json",
+                              text=ids_text(row)).splitlines()
+            return numpy.array([json.loads(line)["vectors"] for line in lines], numpy.float32)
+        return self.call_graph(row)
+
+    def call_graph(self, row: Row) -> numpy.ndarray:
+        """Calls the bundle's library from here, on one thread."""
+        sys.path.append(str(pathlib.Path(__file__).parents[2] / "end-to-end"))
+        from kernel_call import Bundle
+        ctypes.CDLL(None).syscall(158, 0x1023, 18)  # arch_prctl: asks for AMX's tiles, as the runtime does
+        inputs = [matmul_input(row)] if row.task == "matmul" else attention_inputs(row)
+        result = Bundle(self.bundle(row)).call("call", sizes_of(row), *(array.ravel() for array in inputs))[0]
+        shape = (row.shape[0], row.shape[2]) if row.task == "matmul" else inputs[0].shape
+        return numpy.array(result, numpy.float32).reshape(shape)
+
+    def end(self) -> None:
+        pass
+
+
+def ids_text(row: Row) -> str:
+    return "".join(" ".join(map(str, ids)) + "\n" for ids in sources(row))

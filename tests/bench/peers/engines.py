@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The peers, each with the settings that suit it best.
+
+An engine is made of (folder, dtype, threads), or raises Unsupported. For each task that it can do it has a method of
+that name, which makes all ready for a row and returns what is to be timed: a call that gives lists of LENGTH ids for
+`decode`, an array for the others.
+"""
+
+import pathlib
+from collections.abc import Callable
+
+import numpy
+
+from formats import cache_names, matmul_file, shared_names
+from inputs import attention_inputs, matmul_input, matmul_weights, sources
+from rows import HEAD_WIDTH, HEADS, LAYERS, LENGTH, PAD, WIDTH, Row
+
+Outputs = list[list[int]]
+
+
+class Unsupported(Exception):
+    pass
+
+
+def search(step: Callable, batch: int, beam: int) -> Outputs:
+    """Greedy and beam search over step(tokens, order) -> (scores, tokens), both (rows, beam); exactly LENGTH steps."""
+    rows = batch * beam
+    first = numpy.arange(batch)[:, None] * beam
+    tokens, order = numpy.full((rows, 1), PAD), numpy.arange(rows)
+    totals = numpy.where(numpy.arange(beam) == 0, 0.0, -1e30)[None].repeat(batch, 0)
+    history = numpy.zeros((rows, 0), numpy.int64)
+    for _ in range(LENGTH):
+        scores, best = step(tokens, order)
+        candidates = (totals.reshape(rows, 1) + scores).reshape(batch, -1)
+        chosen = numpy.argsort(-candidates, axis=1, kind="stable")[:, :beam]
+        totals = numpy.take_along_axis(candidates, chosen, 1)
+        order = (first + chosen // beam).reshape(-1)
+        tokens = numpy.take_along_axis(best.reshape(batch, -1), chosen, 1).reshape(rows, 1)
+        history = numpy.concatenate([history[order], tokens], 1)
+    return history[::beam].tolist()
+
+
+def empty_cache(rows: int) -> numpy.ndarray:
+    return numpy.zeros((rows, HEADS, 0, HEAD_WIDTH), numpy.float32)
+
+
+class CTranslate2:
+    types = {"f32": "float32", "bf16": "bfloat16", "int8": "int8"}
+
+    def __init__(self, folder: pathlib.Path, dtype: str, threads: int):
+        import ctranslate2
+        if self.types[dtype] not in ctranslate2.get_supported_compute_types("cpu"):
+            raise Unsupported(f"no {dtype} on this machine")
+        # The first translator of a process starts the threads, and is slower for it.
+        for _ in range(2 if threads > 1 else 1):
+            self.translator = ctranslate2.Translator(str(folder / "ct2"), device="cpu", inter_threads=1,
+                                                     compute_type=self.types[dtype], intra_threads=threads)
+
+    def decode(self, row: Row) -> Callable[[], Outputs]:
+        tokens = [[f"t{i}" for i in ids] for ids in sources(row)]
+
+        def run() -> Outputs:
+            results = self.translator.translate_batch(tokens, beam_size=row.beam, max_decoding_length=LENGTH,
+                                                      min_decoding_length=LENGTH, max_batch_size=0)
+            return [[int(token[1:]) if token[0] == "t" else -1 for token in r.hypotheses[0]] for r in results]
+
+        return run
+
+
+class PyTorch:
+    """Decodes eagerly, as transformers does; encoders are compiled. int8 is the dynamic quantisation of linears."""
+
+    def __init__(self, folder: pathlib.Path, dtype: str, threads: int):
+        import torch
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        self.torch, self.folder, self.dtype = torch, folder, dtype
+        self.type = torch.bfloat16 if dtype == "bf16" else torch.float32
+        self.model = None
+
+    def quantized(self, module):
+        if self.dtype != "int8":
+            return module
+        return self.torch.ao.quantization.quantize_dynamic(module, {self.torch.nn.Linear}, dtype=self.torch.qint8)
+
+    def load(self):
+        if self.model is None:
+            import network
+            self.model = self.quantized(network.load_model(self.folder / "hf", self.type))
+        return self.model
+
+    def decode(self, row: Row) -> Callable[[], Outputs]:
+        model, ids = self.load(), self.torch.tensor(sources(row))
+        return lambda: model.generate(
+            input_ids=ids, attention_mask=self.torch.ones_like(ids), num_beams=row.beam, do_sample=False,
+            min_new_tokens=LENGTH, max_new_tokens=LENGTH, suppress_tokens=[PAD], length_penalty=0.0)[:, 1:].tolist()
+
+    def score(self, given: Outputs, outputs: Outputs) -> float:
+        """The mean log-probability of the outputs' tokens."""
+        ids, targets = self.torch.tensor(given), self.torch.tensor(outputs)
+        begun = self.torch.cat([self.torch.full((len(given), 1), PAD), targets[:, :-1]], 1)
+        logits = self.load()(input_ids=ids, decoder_input_ids=begun).logits
+        return logits.log_softmax(-1).gather(2, targets[:, :, None]).mean().item()
+
+    def encode(self, row: Row) -> Callable:
+        encoder = self.load().model.encoder
+        if self.dtype != "int8":
+            encoder = self.torch.compile(encoder)
+        ids = self.torch.tensor(sources(row))
+        return lambda: encoder(input_ids=ids).last_hidden_state
+
+    def attention(self, row: Row, causal: bool = False) -> Callable:
+        q, k, v = (self.torch.from_numpy(x).to(self.type) for x in attention_inputs(row))
+        return lambda: self.torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    def causal(self, row: Row) -> Callable:
+        return self.attention(row, causal=True)
+
+    def matmul(self, row: Row) -> Callable:
+        _, inner, outer = row.shape
+        linear = self.torch.nn.Linear(inner, outer)
+        linear.weight[:], linear.bias[:] = (self.torch.from_numpy(array) for array in matmul_weights(row))
+        linear = self.quantized(linear.to(self.type))
+        x = self.torch.from_numpy(matmul_input(row)).to(self.type)
+        return lambda: linear(x)
+
+
+class OnnxRuntime:
+    """Caches stay in the library's memory from step to step."""
+
+    def __init__(self, folder: pathlib.Path, dtype: str, threads: int):
+        import onnxruntime
+        if dtype == "bf16":
+            raise Unsupported("no kernels of bfloat16")
+        self.library, self.folder = onnxruntime, folder
+        self.suffix = "-int8.onnx" if dtype == "int8" else ".onnx"
+        self.options = onnxruntime.SessionOptions()
+        self.options.intra_op_num_threads, self.options.inter_op_num_threads = threads, 1
+        self.options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.sessions: dict = {}
+
+    def open(self, name: str):
+        if name not in self.sessions:
+            path = self.folder / "onnx" / (name + self.suffix)
+            self.sessions[name] = self.library.InferenceSession(str(path), self.options,
+                                                                providers=["CPUExecutionProvider"])
+        return self.sessions[name]
+
+    def decode(self, row: Row) -> Callable[[], Outputs]:
+        encoder, session, given = self.open("encoder"), self.open(f"step{row.beam}"), numpy.array(sources(row))
+        value = self.library.OrtValue.ortvalue_from_numpy
+        inputs, outputs = [i.name for i in session.get_inputs()], [o.name for o in session.get_outputs()]
+
+        def run() -> Outputs:
+            shared = [value(part.repeat(row.beam, 0)) for part in encoder.run(None, {"ids": given})[1:]]
+            cache = [value(empty_cache(row.batch * row.beam)) for _ in range(2 * LAYERS)]
+
+            def step(tokens, order):
+                binding = session.io_binding()
+                first = [value(tokens), value(order)] if "order" in inputs else [value(tokens)]
+                for name, tensor in zip(inputs, [*first, *shared, *cache]):
+                    binding.bind_ortvalue_input(name, tensor)
+                for name in outputs:
+                    binding.bind_output(name, "cpu")
+                session.run_with_iobinding(binding)
+                scores, best, *cache[:] = binding.get_outputs()
+                return scores.numpy(), best.numpy()
+
+            return search(step, row.batch, row.beam)
+
+        return run
+
+    def encode(self, row: Row) -> Callable:
+        session, ids = self.open("encoder-alone"), numpy.array(sources(row))
+        return lambda: session.run(None, {"ids": ids})[0]
+
+    def attention(self, row: Row, causal: bool = False) -> Callable:
+        """The library's own operation, whose tensors are 1 x length x width."""
+        from onnx import TensorProto, helper
+        shape = [1, row.length, WIDTH]
+        tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "qkvy"]
+        node = helper.make_node("MultiHeadAttention", ["q", "k", "v"], ["y"], domain="com.microsoft", num_heads=HEADS,
+                                unidirectional=int(causal))
+        graph = helper.make_graph([node], "attention", tensors[:3], tensors[3:])
+        opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+        session = self.library.InferenceSession(model.SerializeToString(), self.options,
+                                                providers=["CPUExecutionProvider"])
+        given = {name: numpy.ascontiguousarray(x.transpose(0, 2, 1, 3)).reshape(shape)
+                 for name, x in zip("qkv", attention_inputs(row))}
+        return lambda: session.run(None, given)[0].reshape(1, row.length, HEADS, HEAD_WIDTH).transpose(0, 2, 1, 3)
+
+    def causal(self, row: Row) -> Callable:
+        return self.attention(row, causal=True)
+
+    def matmul(self, row: Row) -> Callable:
+        session, x = self.open(matmul_file(row)), matmul_input(row)
+        return lambda: session.run(None, {"x": x})[0]
+
+
+class OpenVino:
+    """The cache is a state inside the model; weights of int8 are compressed, rows quantised as they come."""
+
+    def __init__(self, folder: pathlib.Path, dtype: str, threads: int):
+        import openvino
+        self.library, self.folder, self.dtype = openvino, folder, dtype
+        self.core = openvino.Core()
+        precision = "bf16" if dtype == "bf16" else "f32"
+        self.config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
+                       "INFERENCE_PRECISION_HINT": precision, "KV_CACHE_PRECISION": precision}
+        if dtype == "int8":
+            self.config["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = str(2 ** 64 - 1)
+        self.requests: dict = {}
+
+    def read(self, name: str):
+        model = self.core.read_model(self.folder / "onnx" / f"{name}.onnx")
+        if self.dtype == "int8":
+            import nncf
+            model = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
+        return model
+
+    def compile(self, model):
+        return self.core.compile_model(model, "CPU", self.config).create_infer_request()
+
+    def open(self, name: str):
+        if name not in self.requests:
+            model = self.read(name)
+            if name.startswith("step"):
+                from openvino._offline_transformations import apply_make_stateful_transformation
+                apply_make_stateful_transformation(model, dict(zip(cache_names("past"), cache_names("new"))))
+            self.requests[name] = self.compile(model)
+        return self.requests[name]
+
+    def decode(self, row: Row) -> Callable[[], Outputs]:
+        encoder, request, given = self.open("encoder"), self.open(f"step{row.beam}"), numpy.array(sources(row))
+        tensor = self.library.Tensor
+
+        def run() -> Outputs:
+            outputs = encoder.infer({"ids": given})
+            for i, name in enumerate(shared_names(), 1):
+                request.set_tensor(name, tensor(outputs[i].repeat(row.beam, 0)))
+            for state in request.query_state():
+                state.state = tensor(empty_cache(row.batch * row.beam))
+
+            def step(tokens, order):
+                request.set_tensor("ids", tensor(tokens))
+                if row.beam > 1:
+                    request.set_tensor("order", tensor(order))
+                request.infer()
+                return request.get_tensor("scores").data, request.get_tensor("tokens").data
+
+            return search(step, row.batch, row.beam)
+
+        return run
+
+    def call(self, request, arrays: list[numpy.ndarray]) -> Callable:
+        for i, array in enumerate(arrays):
+            request.set_input_tensor(i, self.library.Tensor(array, shared_memory=True))
+
+        def run() -> numpy.ndarray:
+            request.infer()
+            return request.get_output_tensor(0).data
+
+        return run
+
+    def encode(self, row: Row) -> Callable:
+        return self.call(self.open("encoder-alone"), [numpy.array(sources(row))])
+
+    def attention(self, row: Row, causal: bool = False) -> Callable:
+        from openvino import opset13
+        inputs = [opset13.parameter([1, HEADS, row.length, HEAD_WIDTH], numpy.float32) for _ in range(3)]
+        model = self.library.Model([opset13.scaled_dot_product_attention(*inputs, causal=causal)], inputs)
+        return self.call(self.compile(model), attention_inputs(row))
+
+    def causal(self, row: Row) -> Callable:
+        return self.attention(row, causal=True)
+
+    def matmul(self, row: Row) -> Callable:
+        return self.call(self.open(matmul_file(row)), [matmul_input(row)])
+
+
+ENGINES = {"CTranslate2": CTranslate2, "ONNX Runtime": OnnxRuntime, "OpenVINO": OpenVino, "PyTorch": PyTorch}

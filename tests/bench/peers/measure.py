@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows measured one by one, everyone's outputs compared, blocks of requests timed in turn."""
+
+import contextlib
+import pathlib
+import statistics
+import time
+from collections.abc import Callable, Iterator
+
+import numpy
+
+from attnc import Attnc
+from engines import ENGINES
+from inputs import sources
+from rows import Row
+from worker import Failed, Missing, Worker
+
+# What outputs may differ by. Of decode: mean log-probability of the tokens, by PyTorch in float32, below its own
+# choice's; of arrays: the root of the mean square of the difference, divided by that of PyTorch's float32 result.
+# float32: sums in other orders; smaller types: a few times what rounding weights and inputs to 8 or 7 bits does.
+TOLERANCES = {"decode": {"f32": 1e-3, "bf16": 0.2, "int8": 0.5},
+              "array": {"f32": 1e-3, "bf16": 0.1, "int8": 0.2}}
+
+
+class Reference:
+    """PyTorch in float32: what all outputs are compared with."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.worker = Worker("PyTorch", folder, "f32", 1, label="reference")
+        self.worker.start()
+        self.known: dict[Row, object] = {}
+
+    def output(self, row: Row):
+        row = Row(row.task, "f32", 1, row.batch, row.beam, row.length, row.shape)
+        if row not in self.known:
+            output = self.worker.output(row)
+            self.known[row] = output if row.task == "decode" else numpy.load(output)
+        return self.known[row]
+
+    def difference(self, row: Row, output) -> float:
+        wanted = self.output(row)
+        if row.task == "decode":
+            given = sources(row)
+            best, other = (self.worker.ask(sources=given, score=ids) for ids in (wanted, output))
+            return max(best - other, 0.0)
+        array = output if isinstance(output, numpy.ndarray) else numpy.load(output)
+        if array.shape != wanted.shape:
+            raise Failed(f"gives {array.shape} instead of {wanted.shape}")
+        return float(numpy.sqrt(((array - wanted) ** 2).mean() / (wanted ** 2).mean()))
+
+
+def tolerance(row: Row) -> float:
+    return TOLERANCES["decode" if row.task == "decode" else "array"][row.dtype]
+
+
+@contextlib.contextmanager
+def told(result: dict, name: str) -> Iterator[None]:
+    """A peer that lacks something, or fails, is left out of the row; the rest goes on."""
+    try:
+        yield
+    except Missing as reason:
+        result["missing"][name] = str(reason)
+    except (Failed, BrokenPipeError, OSError) as error:
+        result["failed"][name] = str(error) or type(error).__name__
+
+
+def left(result: dict, names: list[str]) -> list[str]:
+    return [name for name in names if name not in result["missing"] and name not in result["failed"]]
+
+
+def measure_row(row: Row, workers: dict, reference: Reference, rounds: int, seconds: float) -> dict:
+    """Of each that can: how far its output is from the reference, the least of all times, their median."""
+    result: dict = {**row.as_dict(), "name": row.name, "difference": {}, "milliseconds": {}, "missing": {}, "failed": {}}
+    for name, worker in workers.items():
+        with told(result, name):
+            result["difference"][name] = reference.difference(row, worker.output(row))
+    times: dict[str, list[float]] = {name: [] for name in workers}
+    for _ in range(rounds):
+        for name in left(result, list(workers)):
+            with told(result, name):
+                block = workers[name].times(row, seconds)
+                times[name] += [min(block), statistics.median_high(block)]
+    for name in left(result, list(workers)):
+        minima, medians = times[name][::2], times[name][1::2]
+        result["milliseconds"][name] = {"minimum": min(minima), "median": statistics.median(medians)}
+    add_ratios(result, tolerance(row))
+    return result
+
+
+def add_ratios(result: dict, allowed: float) -> None:
+    """attnc against the best peer whose outputs are right."""
+    result["wrong"] = [name for name, difference in result["difference"].items() if not difference <= allowed]
+    times = result["milliseconds"]
+    peers = {name: t for name, t in times.items() if name != "attnc" and name not in result["wrong"]}
+    if peers:
+        result["best_peer"] = min(peers, key=lambda name: peers[name]["minimum"])
+        if "attnc" in times:
+            result["ratio"] = {which: min(t[which] for t in peers.values()) / times["attnc"][which]
+                               for which in ("minimum", "median")}
+
+
+def start_workers(attnc: Attnc, peers: list[str], folder: pathlib.Path, dtype: str, threads: int) -> dict:
+    workers: dict = {"attnc": attnc}
+    for name in peers:
+        workers[name] = Worker(name, folder, dtype, threads)
+        with contextlib.suppress(Failed):  # told when it is asked
+            workers[name].start()
+    return workers
+
+
+def measure(rows: list[Row], attnc: Attnc, options, done: Callable[[dict], None]) -> None:
+    """Calls `done` with each row's result."""
+    reference = Reference(options.work)
+    assert set(options.peers) <= set(ENGINES)
+    current, workers, start = None, {}, time.monotonic()
+    try:
+        for number, row in enumerate(rows):
+            if (row.dtype, row.threads) != current:
+                current = row.dtype, row.threads
+                for worker in workers.values():
+                    worker.end()
+                workers = start_workers(attnc, options.peers, options.work, *current)
+            print(f"[{number + 1}/{len(rows)}, {(time.monotonic() - start) / 60:.0f} min] {row.name}", flush=True)
+            done(measure_row(row, workers, reference, options.rounds, options.seconds))
+    finally:
+        for worker in [*workers.values(), reference.worker]:
+            worker.end()

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as tables of Markdown, which take the place of those in a page."""
+
+import pathlib
+import re
+
+from limits import limit_seconds
+from rows import HEAD_WIDTH, HEADS, Row, row_of
+
+BEGIN, END = "<!-- written by tests/bench/peers -->", "<!-- until here -->"
+PICTURE = "images/performance-peers.svg"
+TASKS = {"decode": "Output tokens/s, 32 source and 32 output tokens", "encode": "Encoder alone, milliseconds",
+         "attention": "Attention of 8 heads x 64 alone, GFLOP/s", "causal": "Causal attention, GFLOP/s",
+         "matmul": "Matmuls with bias alone (rows x input x output), GFLOP/s"}
+
+
+def speed(row: Row, milliseconds: float) -> str:
+    if row.task == "encode":
+        return f"{milliseconds:.2f}"
+    if row.task == "decode":
+        return f"{row.batch * row.length * 1000 / milliseconds:,.0f}"
+    if row.task == "matmul":
+        operations = 2 * row.shape[0] * row.shape[1] * row.shape[2]
+    else:
+        operations = 4 * HEADS * HEAD_WIDTH * row.length ** 2 / (2 if row.task == "causal" else 1)
+    return f"{operations / milliseconds * 1e-6:,.0f}"
+
+
+def share_of_limit(result: dict, limits: list[dict]) -> float | None:
+    row = row_of(result)
+    of_threads = [one for one in limits if one["threads"] == row.threads]
+    seconds = limit_seconds(row, of_threads[0]) if of_threads else None
+    if not seconds or "attnc" not in result["milliseconds"]:
+        return None
+    return seconds * 1000 / result["milliseconds"]["attnc"]["minimum"]
+
+
+def cell(row: Row, result: dict, name: str) -> str:
+    if name in result["failed"]:
+        return "failed"
+    if name not in result["milliseconds"]:
+        return "-"
+    text = speed(row, result["milliseconds"][name]["minimum"])
+    return f"**{text}**" if name == result.get("best_peer") else text + ("*" if name in result["wrong"] else "")
+
+
+def table(task: str, results: list[dict], peers: list[str], limits: list[dict]) -> str:
+    lines = [f"{TASKS[task]}:", "", f"| | attnc | {' | '.join(peers)} | times the best peer | share of the limit |",
+             "|---" * (len(peers) + 4) + "|"]
+    for result in results:
+        row = row_of(result)
+        ratio, share = result.get("ratio"), share_of_limit(result, limits)
+        lines.append(f"| {row.name.removeprefix(task + ' ')} | " +
+                     " | ".join(cell(row, result, name) for name in ["attnc", *peers]) +
+                     f" | {'{minimum:.2f} ({median:.2f})'.format(**ratio) if ratio else '-'} "
+                     f"| {f'{share:.0%}' if share else '-'} |")
+    return "\n".join(lines)
+
+
+def summary(result: dict, limits: list[dict]) -> str:
+    """A row in short, for the terminal."""
+    row = row_of(result)
+    parts = [f"{name} {speed(row, times['minimum'])}" for name, times in result["milliseconds"].items()]
+    if ratio := result.get("ratio"):
+        parts.append(f"{ratio['minimum']:.2f} times {result['best_peer']}")
+    if share := share_of_limit(result, limits):
+        parts.append(f"{share:.0%} of the limit")
+    parts += [f"{name} FAILED: {reason}" for name, reason in result["failed"].items()]
+    parts += [f"{name} DIFFERS by {result['difference'][name]:.2g}" for name in result["wrong"]]
+    return "  " + "; ".join(parts)
+
+
+def notes(report: dict) -> list[str]:
+    """What was missing, failed or wrong, each said once."""
+    said: dict[str, None] = {}
+    for result in report["rows"]:
+        for name, reason in [*result["missing"].items(), *result["failed"].items()]:
+            said[f"{name}, {result['task']}, {result['dtype']}: {reason}."] = None
+        for name in result["wrong"]:
+            said[f"{name}, {result['name']}: outputs differ by {result['difference'][name]:.2g}."] = None
+    return list(said)
+
+
+def describe_limits(limits: list[dict]) -> list[str]:
+    lines = []
+    for one in limits:
+        operations = ", ".join(f"{dtype} {speed / 1e9:,.0f}" for dtype, speed in one["operations"].items())
+        read = ", ".join(f"{int(size) >> 20} MB {speed / 1e9:.0f}" for size, speed in one["read"].items())
+        lines.append(f"Limits, {one['threads']} thread{'s' * (one['threads'] > 1)}: {operations} G operations/s; "
+                     f"reading {read} GB/s.")
+    return lines
+
+
+def markdown(report: dict) -> str:
+    peers = report["peers"]
+    parts = [f"{report['machine']}; {', '.join(f'{name} {version}' for name, version in report['versions'].items())}; "
+             f"one run of {report['rounds']} rounds, {report['started']}. Best of all runs; ratios also by medians, in "
+             "brackets. The best peer is bold; * marks outputs that differ too much."]
+    parts += describe_limits(report["limits"])
+    for task in TASKS:
+        results = [result for result in report["rows"] if result["task"] == task]
+        if results:
+            parts.append(table(task, results, peers, report["limits"]))
+    parts.append(f"![speed as a multiple of the best peer's]({PICTURE})")
+    return "\n\n".join([*parts, "\n".join(f"* {note}" for note in notes(report))]).rstrip() + "\n"
+
+
+def replace_in(page: pathlib.Path, text: str) -> None:
+    old = page.read_text()
+    if BEGIN not in old or END not in old:
+        raise SystemExit(f"{page}: no lines '{BEGIN}' and '{END}' to write between")
+    pattern = re.escape(BEGIN) + ".*?" + re.escape(END)
+    page.write_text(re.sub(pattern, lambda _: f"{BEGIN}\n{text}{END}", old, flags=re.DOTALL))

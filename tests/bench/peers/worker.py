@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process for each peer, so that one's threads and settings do not touch another's; it is stopped between requests."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+
+from rows import Row, row_of
+
+SLOWEST = 600  # seconds that an answer may take
+
+
+class Failed(Exception):
+    """A peer ended, or an error came out of it."""
+
+
+class Missing(Exception):
+    """A peer has no such thing."""
+
+
+def times_of(run: Callable, seconds: float) -> list[float]:
+    """Milliseconds of at least two runs after one to warm up."""
+    run()
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < 2 or time.perf_counter() < end:
+        start = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - start) * 1000)
+    return times
+
+
+def save(result, path: pathlib.Path) -> str:
+    import numpy
+    numpy.save(path, result.float().numpy() if hasattr(result, "float") else result)
+    return str(path)
+
+
+class Server:
+    """Answers requests, each a line of JSON: the row to make ready, how long to time it, its output, or a score."""
+
+    def __init__(self, engine, output: pathlib.Path):
+        self.engine, self.output = engine, output
+        self.row: Row | None = None
+        self.run: Callable | None = None
+
+    def answer(self, request: dict):
+        if "score" in request:
+            return self.engine.score(request["sources"], request["score"])
+        row = row_of(request["row"])
+        if row != self.row:
+            prepare = getattr(self.engine, row.task, None)
+            if prepare is None:
+                return {"missing": f"cannot run {row.task} alone"}
+            self.run, self.row = prepare(row), row
+        if "seconds" in request:
+            return times_of(self.run, request["seconds"])
+        return self.run() if row.task == "decode" else save(self.run(), self.output)
+
+
+def serve(make_engine: Callable, output: pathlib.Path) -> None:
+    from engines import Unsupported
+    try:
+        server, missing = Server(make_engine(), output), None
+    except Unsupported as reason:
+        server, missing = None, str(reason)
+    print(json.dumps("ready"), flush=True)
+    for line in sys.stdin:
+        try:
+            answer = server.answer(json.loads(line)) if server else {"missing": missing}
+        except Exception as error:  # told, so that the others go on
+            traceback.print_exc()
+            answer = {"failed": f"{type(error).__name__}: {error}".splitlines()[0]}
+        print(json.dumps(answer), flush=True)
+
+
+def pinned(threads: int) -> list[str]:
+    """The last cores: the first ones serve interrupts."""
+    cores = sorted(os.sched_getaffinity(0))[-threads:]
+    return ["taskset", "-c", ",".join(map(str, cores))]
+
+
+class Worker:
+    """The other end of serve()."""
+
+    def __init__(self, name: str, folder: pathlib.Path, dtype: str, threads: int, label: str = ""):
+        """`label` is what its files are called."""
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), HF_HUB_OFFLINE="1")
+        if name == "CTranslate2":  # what suits it best
+            environment["OMP_WAIT_POLICY"] = "ACTIVE" if threads > 1 else "PASSIVE"
+            if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text():
+                environment["CT2_FORCE_CPU_ISA"] = "AVX512"
+        file = label or name.replace(" ", "-").lower()
+        self.log = folder / f"{file}-{dtype}-{threads}.log"
+        command = [*pinned(threads), sys.executable, pathlib.Path(__file__).parent, "--serve", name, "--work", folder,
+                   "--serve-type", dtype, "--serve-threads", str(threads), "--serve-output", folder / f"{file}.npy"]
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            stderr=log, text=True, env=environment)
+
+    def start(self) -> None:
+        """Waits until it is ready, then stops it."""
+        self.receive()
+
+    def receive(self):
+        watch = threading.Timer(SLOWEST, self.process.kill)
+        watch.start()
+        line = self.process.stdout.readline()
+        watch.cancel()
+        if not line:
+            raise Failed(f"ended; see {self.log}")
+        self.process.send_signal(signal.SIGSTOP)
+        return json.loads(line)
+
+    def ask(self, **request):
+        if self.process.poll() is not None:
+            raise Failed(f"ended; see {self.log}")
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        answer = self.receive()
+        if isinstance(answer, dict):
+            raise Missing(answer["missing"]) if "missing" in answer else Failed(answer["failed"])
+        return answer
+
+    def output(self, row: Row):
+        return self.ask(row=row.as_dict())
+
+    def times(self, row: Row, seconds: float) -> list[float]:
+        return self.ask(row=row.as_dict(), seconds=seconds)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark with peers, as far as it goes without them: which rows there are, and what is written of results."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.dom.minidom
+
+PEERS = pathlib.Path(__file__).with_name("peers")
+sys.path.append(str(PEERS))
+
+from limits import limit_seconds  # noqa: E402
+from rows import QUICK, Row, all_rows, choose  # noqa: E402
+
+LIMITS = {"threads": 1, "operations": {"f32": 2e11}, "read": {str(1 << 20): 1e11, str(1 << 27): 2e10}}
+
+
+def peers(*arguments):
+    return subprocess.run([sys.executable, PEERS, *map(str, arguments)], capture_output=True, text=True)
+
+
+def result(row, times, **rest):
+    return {**row.as_dict(), "name": row.name, "difference": {name: 0.0 for name in times}, "missing": {},
+            "failed": {}, "wrong": [], "milliseconds": {name: {"minimum": t, "median": t * 1.1} for name, t in times.items()}, **rest}
+
+
+class Rows(unittest.TestCase):
+    def test_names_are_unique_and_rows_of_one_process_follow_each_other(self):
+        rows = all_rows()
+        self.assertEqual(len(rows), len({row.name for row in rows}))
+        groups = [(row.dtype, row.threads) for row in rows]
+        changes = [group for group, before in zip(groups, [None, *groups]) if group != before]
+        self.assertEqual(len(changes), len(set(groups)))
+
+    def test_patterns_choose_by_name_and_by_beginning(self):
+        self.assertEqual(["decode f32 1t batch 8 beam 1", "decode f32 1t batch 8 beam 4"],
+                         [row.name for row in choose(["decode f32 1t batch 8"])])
+        self.assertEqual({"int8"}, {row.dtype for row in choose(["* int8 2t"])})
+        self.assertGreater(len(choose(list(QUICK))), 15)
+
+    def test_a_pattern_without_rows_is_an_error(self):
+        with self.assertRaisesRegex(SystemExit, "no row is called 'decode f64'"):
+            choose(["decode f64"])
+
+    def test_list_names_every_row(self):
+        self.assertEqual([row.name for row in all_rows()], peers("--list").stdout.splitlines())
+
+    def test_wrong_usage_says_what_is_needed(self):
+        self.assertIn("--attnc is needed", peers().stderr)
+        self.assertIn("--write needs --output", peers("--write", "results.json").stderr)
+
+
+class Limits(unittest.TestCase):
+    def test_one_sentence_is_held_against_reading_and_many_against_sums(self):
+        # 38,404,096 weights in a step: 7.7 ms at 20 GB/s, or 0.4 ms of sums for one row and 24.6 ms for 64.
+        one, many = (limit_seconds(Row("decode", "f32", 1, batch=batch), LIMITS) for batch in (1, 64))
+        self.assertAlmostEqual(32 * 7.68e-3, one, delta=0.1 * one)  # and some for the encoder
+        self.assertGreater(many, 32 * 64 * 2 * 38.4e6 / 2e11)
+
+    def test_a_type_without_limit_has_no_share(self):
+        self.assertIsNone(limit_seconds(Row("encode", "int8", 1, length=128), LIMITS))
+
+
+class Written(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="attnc-peers-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        (self.folder / "images").mkdir()
+
+    def write(self, page, *rows):
+        report = {"started": "today", "machine": "m", "versions": {"attnc": "x"}, "peers": ["CTranslate2", "PyTorch"],
+                  "rounds": 3, "limits": [LIMITS], "rows": list(rows)}
+        (self.folder / "results.json").write_text(json.dumps(report))
+        (self.folder / "performance.md").write_text(page)
+        return peers("--write", self.folder / "results.json", "--output", self.folder)
+
+    def test_tables_take_the_place_of_those_before(self):
+        row = Row("decode", "f32", 1)
+        measured = result(row, {"attnc": 320.0, "CTranslate2": 640.0, "PyTorch": 1280.0}, best_peer="CTranslate2",
+                          ratio={"minimum": 2.0, "median": 2.0})
+        lacking = result(Row("decode", "int8", 1), {"PyTorch": 100.0}, best_peer="PyTorch")
+        lacking |= {"missing": {"attnc": "not built yet"}, "failed": {"CTranslate2": "ended"}}
+        page = "before\n<!-- written by tests/bench/peers -->\nearlier tables\n<!-- until here -->\nafter\n"
+        done = self.write(page, measured, lacking)
+        self.assertEqual(0, done.returncode, done.stderr)
+        page = (self.folder / "performance.md").read_text()
+        self.assertNotIn("earlier tables", page)
+        self.assertTrue(page.startswith("before\n") and page.endswith("after\n"))
+        self.assertIn("| f32 1t batch 1 beam 1 | 100 | **50** | 25 | 2.00 (2.00) | 79% |", page)
+        self.assertIn("| int8 1t batch 1 beam 1 | - | failed | **320** | - | - |", page)
+        self.assertIn("* attnc, decode, int8: not built yet.", page)
+        picture = xml.dom.minidom.parse(str(self.folder / "images" / "performance-peers.svg"))
+        texts = [node.firstChild.data for node in picture.getElementsByTagName("text")]
+        self.assertIn("decode f32 1t batch 1 beam 1", texts)
+        self.assertTrue(any(text.startswith("2.00 x CTranslate2, 100 tokens/s") for text in texts))
+
+    def test_a_page_without_a_place_for_tables_is_an_error(self):
+        done = self.write("no place\n")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("no lines '<!-- written by tests/bench/peers -->'", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
