@@ -128,6 +128,22 @@ void expectLacks(const std::string &text, const std::string &part) {
   EXPECT_EQ(text.find(part), std::string::npos) << text;
 }
 
+TEST(Import, AConfigThatIsNotReadIsToldWhy) {
+  TemporaryFolder source, output;
+  const auto messages = [&] {
+    std::ostringstream messages;
+    EXPECT_FALSE(importFolder({source.path(), output.path(), {}, {}}, messages));
+    return messages.str();
+  };
+  const std::string file = source.path() + "/config.json";
+  EXPECT_EQ(file + ": error: there is no such file\n", messages());
+  std::filesystem::create_directory(file);
+  EXPECT_EQ(file + ": error: this is no regular file\n", messages());
+  std::filesystem::remove(file);
+  source.write("config.json", std::string((16 << 20) + 1, ' '));
+  EXPECT_EQ(file + ": error: the file is larger than 16777216 bytes\n", messages());
+}
+
 TEST(Import, EqualTablesBecomeOne) {
   auto [spec, messages] =
       imported({{"model.safetensors", allTensors({{"model.encoder.embed_tokens.weight", {20, 8}},

@@ -147,7 +147,9 @@ TEST(HostileBundle, AnyFlippedBitOfTheManifestIsAnError) {
   };
   for (size_t byte = 0; byte < whole.size(); ++byte) {
     write(byte, whole[byte] ^ 1 << byte % 8);
-    EXPECT_TRUE(saysAbout(folder.loadError(), "does not end with the hash of its text")) << "byte " << byte;
+    EXPECT_TRUE(saysAbout(folder.loadError(),
+                          folder.path() + "/manifest.json: does not end with the hash of its text"))
+        << "byte " << byte;
     write(byte, whole[byte]);
   }
   EXPECT_EQ("", folder.loadError());
@@ -246,7 +248,7 @@ TEST(Variants, OneThatTheMachineCannotRunIsSkippedOrRefused) {
   options.variant = "future";
   EXPECT_TRUE(saysAbout(folder.loadError(&options), "future needs no_such_feature"));
   options.variant = "past";
-  EXPECT_TRUE(saysAbout(folder.loadError(&options), "no variant 'past'"));
+  EXPECT_TRUE(saysAbout(folder.loadError(&options), "no variant 'past'; it has future, plain"));
 }
 
 TEST(Golden, WhatWasRecordedIsRepeated) {

@@ -122,7 +122,7 @@ class Commands(unittest.TestCase):
             (["--ids", "--prefix", "3 x"], "--prefix: 'x' is no token id"),
             (["--ids", "--prefix", "3 99"], "'prefixes' has the id 99, which is not in 0 to 6"),
             (["--variant", "future"], "needs no_such_feature"),
-            (["--variant", "none"], "no variant 'none'; it has plain, "),
+            (["--variant", "none"], "no variant 'none'; it has future, plain"),
         ):
             for text in ("", "a\nb\n"):
                 done = self.call("run", self.bundle, *options, text=text)
