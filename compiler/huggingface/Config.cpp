@@ -19,6 +19,11 @@ const YamlNode *Config::find(std::string_view key) {
 
 bool Config::has(std::string_view key) { return find(key); }
 
+Location Config::placeOf(std::string_view key) {
+  const YamlNode *found = find(key);
+  return found ? found->where : Location{};
+}
+
 void Config::reportType(std::string_view key, const YamlNode &found, std::string_view wanted) {
   diagnostics.error(found.where,
                     quote(key) + " must be " + std::string(wanted) + ", found " + found.describe());
@@ -147,10 +152,26 @@ Config Config::member(std::string_view key) {
   return {found && found->isMapping() ? found : nullptr, diagnostics};
 }
 
+/// Whether a node is this value as JSON writes it; 1 is 1.0.
+static bool isValue(const YamlNode &node, std::string_view value) {
+  if (!node.isScalar() || node.quoted)
+    return false;
+  std::optional<double> number = parseNumber(node.text);
+  return node.text == value || (number && number == parseNumber(value));
+}
+
 void Config::passOverIf(std::string_view key, std::string_view harmless) {
   const YamlNode *found = object ? object->find(key) : nullptr;
-  if (found && found->isScalar() && found->text == harmless)
+  if (found && isValue(*found, harmless))
     passOver({key});
+}
+
+void Config::warnUnless(std::string_view key, std::string_view harmless) {
+  const YamlNode *found = find(key);
+  if (found && !isValue(*found, harmless))
+    diagnostics.report(Severity::Warning, found->where,
+                       quote(key) + " is " + found->describe() +
+                           ": it cannot be represented, so outputs will differ");
 }
 
 void Config::expect(std::string_view key, std::string_view expected) {

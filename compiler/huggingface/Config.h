@@ -30,6 +30,7 @@ public:
 
   bool exists() const { return object; }
   bool has(std::string_view key); // and it is not null
+  Location placeOf(std::string_view key);
   int64_t integer(std::string_view key, Range range);
   int64_t integer(std::string_view key, Range range, int64_t fallback);
   std::optional<int64_t> id(std::string_view key);
@@ -48,6 +49,8 @@ public:
   void passOver(std::initializer_list<std::string_view> keys) { known.insert(keys.begin(), keys.end()); }
   /// Passes over `key` where it is `harmless` (as JSON writes it), so that `warnOfUnread` finds other values.
   void passOverIf(std::string_view key, std::string_view harmless);
+  /// Warns that outputs will differ, unless `key` is missing, null or `harmless`.
+  void warnUnless(std::string_view key, std::string_view harmless);
   /// Reports `key` unless it is missing, null or `expected` (as JSON writes it).
   void expect(std::string_view key, std::string_view expected);
   /// Reports `key` with its value, and why it cannot be.
@@ -72,6 +75,7 @@ public:
   bool read(const std::string &path, bool isOptional);
 
   Config top() { return {tree ? &*tree : nullptr, diagnostics}; }
+  const std::string &path() const { return diagnostics.file(); }
   bool hasErrors() const { return diagnostics.hasErrors(); }
   void print(std::ostream &out) const { diagnostics.print(out); }
 

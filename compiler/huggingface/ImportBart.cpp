@@ -6,6 +6,7 @@
 // in the place of the norms, in positions, and in what they call their sizes.
 
 #include "compiler/huggingface/ImportJob.h"
+#include "compiler/spec/Words.h"
 
 namespace attnc {
 namespace {
@@ -65,14 +66,36 @@ void checkLegacyKeys(Config &config, const Traits &traits) {
   config.expect("is_encoder_decoder", "true");
 }
 
-void importPositions(ImportJob &job, const Traits &traits, int64_t longest) {
-  if (traits.isLearned) {
+std::string positionsOf(const std::string &prefix, const std::string &side) {
+  return prefix + side + ".embed_positions.weight";
+}
+
+/// Whether positions are tables of the files. Sinusoids that folders hold are computed anew; numbers that are
+/// none count, as in the library.
+bool hasPositionTables(ImportJob &job, const Traits &traits, const std::string &prefix) {
+  bool isLearned = traits.isLearned;
+  for (std::string side : {"encoder", "decoder"}) {
+    std::string name = positionsOf(prefix, side);
+    const Tensor *table = job.weights.find(name);
+    if (isLearned || traits.isFairseqStyle || !table)
+      continue;
+    job.passedOver.insert(name);
+    isLearned = !isSinusoid(*table);
+    if (isLearned)
+      job.warnings.push_back(quote(name) + " holds no sinusoids: positions are read from the files' tables");
+  }
+  return isLearned;
+}
+
+void importPositions(ImportJob &job, const Traits &traits, bool isLearned, int64_t longest) {
+  if (isLearned) {
     job.spec.set("model.positions.kind", "learned");
-    job.spec.set("model.positions.start", int64_t(2), "the table's first two rows are not positions");
   } else {
     job.spec.set("model.positions.layout", "concatenated");
     job.spec.set("model.positions.inclusive", traits.isFairseqStyle);
   }
+  if (traits.isLearned)
+    job.spec.set("model.positions.start", int64_t(2), "the table's first two rows are not positions");
   if (traits.isFairseqStyle)
     job.spec.set("model.positions.start", job.config.integer("pad_token_id", ids, *traits.tokens.pad) + 1,
                  "pad_token_id + 1");
@@ -100,7 +123,7 @@ void importEmbeddings(ImportJob &job, const Traits &traits, const std::string &p
                                                      : patternOf(tables.output));
 }
 
-void importNames(ImportJob &job, const Traits &traits, const std::string &prefix) {
+void importNames(ImportJob &job, const Traits &traits, bool isLearned, const std::string &prefix) {
   for (std::string side : {"encoder", "decoder"}) {
     std::string names = "weights.names." + side, layer = prefix + side + ".layers.{layer}.";
     auto set = [&](const std::string &role, const std::string &pattern) {
@@ -115,13 +138,13 @@ void importNames(ImportJob &job, const Traits &traits, const std::string &prefix
       set("_cross_attention", layer + "encoder_attn." + projections);
       set("_cross_attention_norm", layer + "encoder_attn_layer_norm.{parameter}");
     }
-    if (traits.isLearned)
-      set("_positions", prefix + side + ".embed_positions.weight");
+    if (isLearned)
+      set("_positions", positionsOf(prefix, side));
     if (traits.hasEmbeddingNorm)
       set("_embedding_norm", prefix + side + ".layernorm_embedding.{parameter}");
     if (traits.isPreNorm)
       set("_final_norm", prefix + side + ".layer_norm.{parameter}");
-    if (traits.isFairseqStyle) // sinusoids, which old folders hold
+    if (traits.isFairseqStyle) // sinusoids, which old folders hold and the library never reads
       job.passedOver.insert(prefix + side + ".embed_positions.weights");
   }
 }
@@ -140,18 +163,20 @@ void importBart(ImportJob &job) {
   spec.set("model.kind", "encoder_decoder");
   spec.set("model.width", config.integer("d_model", sizes), "d_model");
   importSize(job, "attention_heads", "model.heads", "model.decoder.heads");
-  spec.set("model.encoder.layers", config.integer("encoder_layers", sizes));
-  spec.set("model.decoder.layers", config.integer("decoder_layers", sizes));
+  spec.set("model.encoder.layers", config.integer("encoder_layers", sizes), "encoder_layers");
+  spec.set("model.decoder.layers", config.integer("decoder_layers", sizes), "decoder_layers");
   importSize(job, "ffn_dim", "model.feed_forward.width", "model.decoder.feed_forward_width");
   spec.set("model.feed_forward.activation",
-           activationWord(config, "activation_function", std::string(traits.activation)));
+           activationWord(config, "activation_function",
+                          config.text("activation_function", std::string(traits.activation))));
   spec.set("model.norm.place", traits.isPreNorm ? "pre" : "post");
   spec.set("model.norm.embedding", traits.hasEmbeddingNorm);
   int64_t longest = config.integer("max_position_embeddings", sizes, 1024);
-  importPositions(job, traits, longest);
   std::string prefix = job.weights.find("model.encoder.layers.0.fc1.weight") ? "model." : "";
+  bool isLearned = hasPositionTables(job, traits, prefix);
+  importPositions(job, traits, isLearned, longest);
   importEmbeddings(job, traits, prefix);
-  importNames(job, traits, prefix);
+  importNames(job, traits, isLearned, prefix);
   importDecoding(job, longest, traits.tokens);
 }
 

@@ -38,7 +38,7 @@ Shape readShape(Config &config) {
           config.integer("max_position_embeddings", sizes, 512),
           config.integer("vocab_size", vocabularySizes),
           config.integer("type_vocab_size", {0, 1024}, 2),
-          activationWord(config, "hidden_act", "gelu"),
+          activationWord(config, "hidden_act", config.text("hidden_act", "gelu")),
           config.number("layer_norm_eps", 1e-12)};
 }
 

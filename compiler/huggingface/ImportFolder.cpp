@@ -14,6 +14,7 @@
 
 #include <fstream>
 #include <ostream>
+#include <sstream>
 
 namespace fs = std::filesystem;
 
@@ -105,6 +106,8 @@ private:
   bool describe();
   bool write();
   bool check(const fs::path &spec);
+  std::optional<Diagnostic> originOf(Location where);
+  void printWithOrigins(const Diagnostics &found);
   bool checkTokenizers(const Spec &spec);
   void warnOfUnusedTensors(const Spec &spec);
 
@@ -146,6 +149,8 @@ bool Importer::describe() {
     job.spec.setText("weights.file", fs::path(weights->paths().front()).filename().string());
     passOverBookkeeping(config);
     passOverBookkeeping(generation);
+    if (config.has("quantization_config"))
+      config.reject("quantization_config", "weights that are quantized cannot be read");
     family->import(job);
     importTokenizer(job);
     config.warnOfUnread();
@@ -199,15 +204,49 @@ void Importer::warnOfUnusedTensors(const Spec &spec) {
     messages << "warning: nothing reads these tensors of the weights: " << listed(names) << "\n";
 }
 
+/// Where in the source a line of the spec, `key: value # comment`, comes from: the comment's first word is a
+/// key of the source, or the key is the same there.
+std::optional<Diagnostic> Importer::originOf(Location where) {
+  std::istringstream lines(specText);
+  std::string line;
+  for (unsigned i = 0; i < where.line; ++i)
+    std::getline(lines, line);
+  auto wordAt = [&](size_t begin) {
+    begin = std::min(line.find_first_not_of(' ', begin), line.size());
+    return line.substr(begin, line.find_first_of(" :", begin) - begin);
+  };
+  size_t comment = line.find(" # ");
+  for (const std::string &key : {comment == line.npos ? std::string() : wordAt(comment + 3), wordAt(0)})
+    for (ConfigFile *file : {&generationFile, &configFile})
+      if (Location place = file->top().placeOf(key); place.line)
+        return Diagnostic{Severity::Note, file->path(), place, "it comes from " + quote(key)};
+  return std::nullopt;
+}
+
+/// Prints what is wrong with a spec that is not kept, with the places in the source that it comes from.
+void Importer::printWithOrigins(const Diagnostics &found) {
+  Diagnostics diagnostics;
+  diagnostics.setSource(found.file(), specText);
+  for (const Diagnostic &one : found.all()) {
+    diagnostics.report(one);
+    if (std::optional<Diagnostic> origin = originOf(one.where); origin && one.severity == Severity::Error)
+      diagnostics.report(*origin);
+  }
+  diagnostics.print(messages);
+  messages << found.file() << ": note: after these errors it is not kept\n";
+}
+
 /// Whether what was written can be compiled.
 bool Importer::check(const fs::path &spec) {
   Diagnostics diagnostics;
   std::optional<Spec> loaded = loadSpec(spec.string(), {}, diagnostics);
-  bool isRight = loaded.has_value();
+  if (!loaded) {
+    printWithOrigins(diagnostics);
+    return false;
+  }
   diagnostics.print(messages);
-  if (isRight)
-    warnOfUnusedTensors(*loaded);
-  return isRight && checkTokenizers(*loaded);
+  warnOfUnusedTensors(*loaded);
+  return checkTokenizers(*loaded);
 }
 
 bool Importer::write() {

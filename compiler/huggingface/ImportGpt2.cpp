@@ -45,7 +45,8 @@ void importGpt2(ImportJob &job) {
   int64_t layers = config.integer("n_layer", sizes);
   spec.set("model.decoder.layers", layers, "n_layer");
   spec.set("model.feed_forward.width", config.integer("n_inner", sizes, 4 * width), "n_inner, or 4 n_embd");
-  spec.set("model.feed_forward.activation", activationWord(config, "activation_function", "gelu_new"));
+  spec.set("model.feed_forward.activation",
+           activationWord(config, "activation_function", config.text("activation_function", "gelu_new")));
   spec.set("model.norm.place", "pre");
   spec.set("model.norm.epsilon", config.number("layer_norm_epsilon", 1e-5), "layer_norm_epsilon");
   spec.set("model.biases.output", false);

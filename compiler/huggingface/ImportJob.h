@@ -64,7 +64,7 @@ void importGpt2(ImportJob &job);
 void importT5(ImportJob &job); // and mT5
 
 /// The word of the reference for the config's activation function `name`, which stands under `key`.
-std::string activationWord(Config &config, std::string_view key, const std::string &fallback);
+std::string activationWord(Config &config, std::string_view key, const std::string &name);
 
 /// Passes over keys of every config that say nothing about the computation.
 void passOverBookkeeping(Config &config);
@@ -87,6 +87,9 @@ TiedTables importTables(ImportJob &job, const TableNames &tables);
 
 /// Warns that tables which the config ties are not one.
 void warnThatTablesDiffer(ImportJob &job, const std::set<std::string> &names);
+
+/// Whether a table of positions holds the sinusoids of Marian and Pegasus, as near as its type can hold them.
+bool isSinusoid(const Tensor &table);
 
 /// `lm_head.{parameter}` of `lm_head.weight`.
 std::string patternOf(std::string_view weight);

@@ -10,19 +10,19 @@
 namespace attnc {
 namespace {
 
-/// `relu`, or `gated-gelu`; which tanh approximates there. Returns whether it is gated.
+/// `relu`, or `gated-gelu`; which tanh approximates there. The library derives two more keys from it, which
+/// prevail where the file has them, too. Returns whether it is gated.
 bool importFeedForward(ImportJob &job) {
   Config &config = job.config;
   std::string kind =
       config.text("feed_forward_proj", config.text("model_type") == "mt5" ? "gated-gelu" : "relu");
-  config.passOver({"dense_act_fn", "is_gated_act"}); // which the library derives
   bool isGated = kind.starts_with("gated-");
-  std::string activation = isGated ? kind.substr(6) : kind;
-  if (activation != "relu" && activation != "gelu" && activation != "gelu_new" && activation != "silu")
-    config.reject("feed_forward_proj", "relu, gelu and silu, with or without gated-, can be represented");
-  bool isTanh = activation == "gelu_new" || kind == "gated-gelu";
+  std::string derived = kind == "gated-gelu" ? "gelu_new" : kind.substr(isGated ? 6 : 0);
+  const char *key = config.has("dense_act_fn") ? "dense_act_fn" : "feed_forward_proj";
+  std::string activation = activationWord(config, key, config.text("dense_act_fn", derived));
+  isGated = config.boolean("is_gated_act", isGated);
   job.spec.set("model.feed_forward.width", config.integer("d_ff", sizes), "d_ff");
-  job.spec.set("model.feed_forward.activation", isTanh ? "gelu_tanh" : activation);
+  job.spec.set("model.feed_forward.activation", activation);
   job.spec.set("model.feed_forward.gated", isGated);
   return isGated;
 }
@@ -104,7 +104,7 @@ void importT5(ImportJob &job) {
   importNames(job, isGated);
   // An old tensor that the library passes over, too.
   job.passedOver.insert("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight");
-  constexpr int64_t longest = 1024; // the spec's default: the network knows no limit
+  constexpr int64_t longest = sizes.high; // buckets of distances know no limit: it is the spec's
   bool isMt5 = config.text("model_type") == "mt5";
   importDecoding(job, longest, {isMt5 ? std::optional<int64_t>(0) : std::nullopt, 1, 0});
 }

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The library's versions save different ones of the tables that are tied. The tensors decide, and the config
-// where one is not there.
+// where one is not there. Tables of positions that may be computed are compared with what would be.
 
 #include "compiler/huggingface/ImportJob.h"
+#include "compiler/spec/TensorNumbers.h"
 #include "compiler/spec/Words.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace attnc {
@@ -76,6 +78,24 @@ void warnThatTablesDiffer(ImportJob &job, const std::set<std::string> &names) {
     quoted.push_back(quote(name));
   job.warnings.push_back(
       "the config ties the tables of tokens, but these differ, and each is used as it is: " + listed(quoted));
+}
+
+bool isSinusoid(const Tensor &table) {
+  std::optional<std::vector<float>> values = numbersOf(table);
+  if (!values || table.shape.size() != 2 || table.shape[1] % 2)
+    return false;
+  int64_t positions = table.shape[0], width = table.shape[1], half = width / 2;
+  // Half of the last place below 1. In float32 angles may be rounded, too: by 2^-22 of their size at most,
+  // were rates and products computed so.
+  double rounding = table.type == "BF16" ? 0x1p-9 : table.type == "F16" ? 0x1p-12 : 0x1p-24;
+  for (int64_t position = 0; position < positions; ++position)
+    for (int64_t j = 0; j < width; ++j) {
+      double angle = double(position) * std::pow(10000.0, -double(j % half) / double(half));
+      double wanted = j < half ? std::sin(angle) : std::cos(angle);
+      if (!(std::abs((*values)[position * width + j] - wanted) <= rounding + 0x1p-22 * double(1 + position)))
+        return false;
+    }
+  return true;
 }
 
 std::string patternOf(std::string_view weight) {

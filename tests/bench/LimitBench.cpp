@@ -11,7 +11,9 @@
 #include <functional>
 #include <iostream>
 #include <numeric>
+#include <sys/syscall.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -29,9 +31,27 @@ double together(unsigned threads, const std::function<double()> &limit) {
 
 int lanes() { return __builtin_cpu_supports("avx512f") ? 16 : __builtin_cpu_supports("fma") ? 8 : 4; }
 
+/// Whether the machine has matrix instructions of a type, and the system lets this process use them.
+bool hasTiles(attnc::TileType type) {
+  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  const bool has =
+      type == attnc::TileType::Int8 ? __builtin_cpu_supports("amx-int8") : __builtin_cpu_supports("amx-bf16");
+  return has && syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+}
+
+/// Of the fastest instructions that multiply this type; numbers of other types are turned into floats.
+double typeLimit(attnc::TileType type) {
+  if (hasTiles(type))
+    return attnc::tileLimit(type);
+  const bool hasIntegers = type == attnc::TileType::Int8 && __builtin_cpu_supports("avx512vnni");
+  return hasIntegers ? attnc::integerLimit() : attnc::arithmeticLimit(lanes());
+}
+
 nlohmann::ordered_json limitsOf(unsigned threads) {
   nlohmann::ordered_json limits = {{"threads", threads}};
   limits["operations"]["f32"] = together(threads, [] { return attnc::arithmeticLimit(lanes()); });
+  limits["operations"]["bf16"] = together(threads, [] { return typeLimit(attnc::TileType::Bf16); });
+  limits["operations"]["int8"] = together(threads, [] { return typeLimit(attnc::TileType::Int8); });
   for (size_t megabytes : {1, 4, 16, 32, 64, 144}) {
     const size_t bytes = megabytes << 20;
     limits["read"][std::to_string(bytes)] =

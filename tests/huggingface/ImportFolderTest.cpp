@@ -1,47 +1,10 @@
 //===- ImportFolderTest.cpp - folders that import must refuse ----------------===//
 // SPDX-License-Identifier: Apache-2.0
 
-#include "compiler/huggingface/ImportFolder.h"
-#include "tests/spec/SafetensorsImage.h"
-#include "tests/spec/SpecTesting.h"
-
-#include <gtest/gtest.h>
-
-#include <map>
+#include "tests/huggingface/ImportTesting.h"
 
 namespace attnc::tests {
 namespace {
-
-/// A BART of no layer's weights: enough to come as far as the config.
-const std::string config = R"({
-  "model_type": "bart",
-  "d_model": 8, "encoder_layers": 1, "decoder_layers": 1,
-  "encoder_attention_heads": 2, "decoder_attention_heads": 2,
-  "encoder_ffn_dim": 16, "decoder_ffn_dim": 16,
-  "vocab_size": 20, "max_position_embeddings": 32,
-  "decoder_start_token_id": 2, "eos_token_id": 2, "pad_token_id": 1
-})";
-
-/// What import says about `text` as config.json; the import must fail and leave nothing behind.
-std::string messagesOf(const std::string &text) {
-  TemporaryFolder source, output;
-  source.write("config.json", text);
-  source.write("model.safetensors", zeroTensors({{"some.weight", {2, 2}}}));
-  std::ostringstream messages;
-  EXPECT_FALSE(importFolder({source.path(), output.path(), {}, {}}, messages));
-  EXPECT_TRUE(std::filesystem::is_empty(output.path()));
-  return messages.str();
-}
-
-std::string replaced(std::string text, const std::string &old, const std::string &by) {
-  return text.replace(text.find(old), old.size(), by);
-}
-
-#define EXPECT_SAYS(TEXT, WANTED)                                                                            \
-  do {                                                                                                       \
-    std::string said = messagesOf(TEXT);                                                                     \
-    EXPECT_NE(said.find(WANTED), std::string::npos) << said;                                                 \
-  } while (false)
 
 TEST(Import, AWrongTypeIsAnErrorAtItsPlace) {
   EXPECT_SAYS(
@@ -73,59 +36,8 @@ TEST(Import, WhatCannotBeRepresentedIsAnErrorWithKeyAndValue) {
               "'activation_function' is the text 'tanh'");
   EXPECT_SAYS(replaced(config, R"("d_model")", R"("normalize_before": true, "d_model")"),
               "'normalize_before' is 'true': only false can be represented");
-}
-
-using Tensors = std::vector<std::pair<std::string, std::vector<int64_t>>>;
-
-/// Every tensor of `config`'s model; `more` stand last.
-std::string allTensors(const Tensors &more = {}, const std::string &table = "model.shared.weight") {
-  Tensors tensors = {{table, {20, 8}}, {"final_logits_bias", {1, 20}}};
-  auto add = [&](const std::string &name, std::vector<int64_t> shape) {
-    tensors.emplace_back(name + ".weight", shape);
-    tensors.emplace_back(name + ".bias", std::vector<int64_t>{shape.front()});
-  };
-  for (std::string side : {"encoder", "decoder"}) {
-    std::string layer = "model." + side + ".layers.0.";
-    tensors.emplace_back("model." + side + ".embed_positions.weight", std::vector<int64_t>{34, 8});
-    add("model." + side + ".layernorm_embedding", {8});
-    for (std::string attention : {"self_attn", "encoder_attn"})
-      if (side == "decoder" || attention == "self_attn") {
-        for (std::string projection : {"q_proj", "k_proj", "v_proj", "out_proj"})
-          add(layer + attention + "." + projection, {8, 8});
-        add(layer + attention + "_layer_norm", {8});
-      }
-    add(layer + "fc1", {16, 8});
-    add(layer + "fc2", {8, 16});
-    add(layer + "final_layer_norm", {8});
-  }
-  tensors.insert(tensors.end(), more.begin(), more.end());
-  return zeroTensors(tensors);
-}
-
-using Files = std::map<std::string, std::string>;
-
-/// The spec that import writes, empty after an error, and what it says.
-struct Imported {
-  std::string spec, messages;
-};
-
-/// Imports a folder of these files and a config.json.
-Imported imported(Files files) {
-  TemporaryFolder source, output;
-  files.try_emplace("config.json", config);
-  for (const auto &[name, content] : files)
-    source.write(name, content);
-  std::ostringstream messages;
-  bool isDone = importFolder({source.path(), output.path(), {}, {}}, messages);
-  return {isDone ? readFile(output.path() + "/model.yaml") : std::string(), messages.str()};
-}
-
-void expectHolds(const std::string &text, const std::string &part) {
-  EXPECT_NE(text.find(part), std::string::npos) << text;
-}
-
-void expectLacks(const std::string &text, const std::string &part) {
-  EXPECT_EQ(text.find(part), std::string::npos) << text;
+  EXPECT_SAYS(replaced(config, R"("d_model")", R"("quantization_config": {"bits": 4}, "d_model")"),
+              "'quantization_config' is a mapping: weights that are quantized cannot be read");
 }
 
 TEST(Import, AConfigThatIsNotReadIsToldWhy) {
@@ -232,107 +144,12 @@ TEST(Import, ABertWithoutATokenizerTakesIds) {
   EXPECT_EQ(messages, "warning: no tokenizer was found: the spec takes token ids\n");
 }
 
-/// What import makes of `generation` as generation_config.json: the part `decoding` of the spec.
-std::string decodingOf(const std::string &generation, const std::string &text = config) {
-  Imported result = imported(
-      {{"config.json", text}, {"generation_config.json", generation}, {"model.safetensors", allTensors()}});
-  EXPECT_NE(result.spec, "") << result.messages;
-  size_t begin = result.spec.find("  decoding:\n"), end = result.spec.find("weights:\n");
-  return begin == std::string::npos ? result.spec : result.spec.substr(begin, end - begin);
-}
-
-TEST(Import, RulesOfGenerationBecomeTheSpecs) {
-  EXPECT_EQ("  decoding:\n"
-            "    beam: 4 # num_beams\n"
-            "    n_best: 2 # num_return_sequences\n"
-            "    length_penalty: 0.5\n"
-            "    max_length: 9 # without the start token\n"
-            "    early_stopping: false\n"
-            "    repetition_penalty: 1.5\n"
-            "    no_repeat_ngram_size: 3\n"
-            "    suppress_tokens: [3, 4]\n"
-            "    begin_suppress_tokens: [5]\n"
-            "    bad_words_ids: [[1], [3, 4]]\n"
-            "    forced_bos_token_id: 6\n"
-            "    forced_eos_token_id: 2\n"
-            "    renormalize_logits: true\n",
-            decodingOf(R"({"num_beams": 4, "num_return_sequences": 2, "length_penalty": 0.5, "max_length": 10,
-      "repetition_penalty": 1.5, "no_repeat_ngram_size": 3, "suppress_tokens": [3, 4], "forced_bos_token_id": 6,
-      "begin_suppress_tokens": [5], "bad_words_ids": [[1], [3, 4]], "forced_eos_token_id": 2,
-      "renormalize_logits": true, "diversity_penalty": 0.0, "min_length": 0, "transformers_version": "5.0"})"));
-}
-
-TEST(Import, SamplingHasTheLibrarysDefaults) {
-  EXPECT_EQ("  decoding:\n"
-            "    max_length: 32\n"
-            "    early_stopping: false\n"
-            "    do_sample: true\n"
-            "    temperature: 0.7\n"
-            "    top_k: 50\n"
-            "    top_p: 0.9\n",
-            decodingOf(R"({"do_sample": true, "temperature": 0.7, "top_p": 0.9})"));
-}
-
-TEST(Import, SettingsOfConfigCountOnlyWithoutAGenerationConfig) {
-  std::string old =
-      replaced(config, R"("d_model")", R"("forced_eos_token_id": 2, "num_beams": 5, "d_model")");
-  expectLacks(decodingOf("{}", old), "forced_eos_token_id");
-  expectLacks(decodingOf("{}", old), "beam");
-  Imported alone = imported({{"config.json", old}, {"model.safetensors", allTensors()}});
-  expectHolds(alone.spec, "forced_eos_token_id: 2\n");
-  expectHolds(alone.spec, "beam: 5 # num_beams\n");
-}
-
-TEST(Import, LengthsOfNewTokensPrevail) {
-  expectHolds(decodingOf(R"({"min_length": 5})"), "min_length: 4 # without the start token\n");
-  std::string both =
-      decodingOf(R"({"min_length": 9, "min_new_tokens": 5, "max_length": 30, "max_new_tokens": 20})");
-  expectHolds(both, "min_length: 5 # min_new_tokens\n");
-  expectHolds(both, "max_length: 20 # max_new_tokens\n");
-}
-
-TEST(Import, SeveralEndTokensAreAListAndNoneIsAnErrorOfTheirFile) {
-  Imported several = imported(
-      {{"generation_config.json", R"({"eos_token_id": [2, 7]})"}, {"model.safetensors", allTensors()}});
-  expectHolds(several.spec, "end: [2, 7] # eos_token_id\n");
-  Imported none =
-      imported({{"generation_config.json", R"({"eos_token_id": []})"}, {"model.safetensors", allTensors()}});
-  EXPECT_EQ(none.spec, "");
-  expectHolds(none.messages,
-              "generation_config.json:1:18: error: 'eos_token_id' is an empty list: a token that ends "
-              "outputs is needed");
-}
-
-TEST(Import, NumbersForSamplingMayBeAnythingWhereNothingIsDrawn) {
-  expectLacks(decodingOf(R"({"temperature": 0.0, "top_p": 0.0})"), "temperature");
-  Imported drawn = imported({{"generation_config.json", R"({"temperature": 0.0, "do_sample": true})"},
-                             {"model.safetensors", allTensors()}});
-  EXPECT_EQ(drawn.spec, "");
-  expectHolds(drawn.messages,
-              "generation_config.json:1:17: error: 'temperature' is '0.0': with 'do_sample' it must "
-              "be in 1e-06 to 1000000");
-}
-
 TEST(Import, TokensThatAFolderDoesNotNameAreThoseOfItsClass) {
   std::string bare = replaced(config, R"("decoder_start_token_id": 2, "eos_token_id": 2, "pad_token_id": 1)",
                               R"("bos_token_id": 0)");
   Imported result = imported({{"config.json", bare}, {"model.safetensors", allTensors()}});
   expectHolds(result.spec, "start: 2 # decoder_start_token_id\n");
   expectHolds(result.spec, "end: 2 # eos_token_id\n    pad: 1 # pad_token_id\n");
-}
-
-TEST(Import, RulesOfGenerationAreChecked) {
-  TemporaryFolder source, output;
-  source.write("config.json", config);
-  source.write("model.safetensors", allTensors());
-  source.write("generation_config.json",
-               R"({"bad_words_ids": [3], "suppress_tokens": ["x"], "do_sample": 1})");
-  std::ostringstream messages;
-  EXPECT_FALSE(importFolder({source.path(), output.path(), {}, {}}, messages));
-  for (const char *part : {"'bad_words_ids' must be a list of token ids, found '3'",
-                           "'suppress_tokens' must be a list of token ids, found the text 'x'",
-                           "'do_sample' must be true or false, found '1'"})
-    EXPECT_NE(messages.str().find(part), std::string::npos) << messages.str();
 }
 
 TEST(Import, AnotherTableOfGpt2sOutputIsAnError) {
@@ -351,6 +168,61 @@ TEST(Import, AnotherScaleOfGpt2sScoresIsAnError) {
       R"({"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 9, "eos_token_id": 1,
                   "scale_attn_by_inverse_layer_idx": true, "tie_word_embeddings": false, "min_length": 5})",
       "'scale_attn_by_inverse_layer_idx' is 'true': only false can be represented");
+}
+
+/// A T5 of one layer, its keys of the feed-forward as in `keys`.
+Imported importedT5(const std::string &keys, bool isGated, const std::string &generation = "{}") {
+  Tensors tensors = {{"shared.weight", {20, 8}}};
+  for (std::string side : {"encoder", "decoder"}) {
+    int layer = 0;
+    auto add = [&](const std::string &name, std::vector<int64_t> shape) {
+      tensors.emplace_back(side + ".block.0.layer." + std::to_string(layer) + "." + name + ".weight", shape);
+    };
+    for (std::string attention : {"SelfAttention", "EncDecAttention"})
+      if (side == "decoder" || attention == "SelfAttention") {
+        for (const char *projection : {".q", ".k", ".v", ".o"})
+          add(attention + projection, {8, 8});
+        if (attention == "SelfAttention")
+          add("SelfAttention.relative_attention_bias", {32, 2});
+        add("layer_norm", {8});
+        ++layer;
+      }
+    for (const char *linear : {"wi_0", "wi_1"})
+      if (isGated)
+        add("DenseReluDense." + std::string(linear), {16, 8});
+    if (!isGated)
+      add("DenseReluDense.wi", {16, 8});
+    add("DenseReluDense.wo", {8, 16});
+    add("layer_norm", {8});
+    tensors.emplace_back(side + ".final_layer_norm.weight", std::vector<int64_t>{8});
+  }
+  return imported(
+      {{"config.json", R"({"model_type": "t5", "d_model": 8, "num_layers": 1, "num_heads": 2, "d_kv": 4,
+    "d_ff": 16, "vocab_size": 20, "decoder_start_token_id": 0, "eos_token_id": 1, )" +
+                           keys + "}"},
+       {"generation_config.json", generation},
+       {"model.safetensors", zeroTensors(tensors)}});
+}
+
+TEST(Import, KeysThatT5DerivesPrevailWhereTheyAreGiven) {
+  for (const char *keys :
+       {R"("feed_forward_proj": "gated-gelu")",
+        R"("feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new", "is_gated_act": true)",
+        R"("dense_act_fn": "gelu_new", "is_gated_act": true)"})
+    expectHolds(importedT5(keys, true).spec, "activation: gelu_tanh\n    gated: true\n");
+  expectHolds(importedT5(R"("feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu")", true).spec,
+              "activation: gelu\n    gated: true\n");
+  expectLacks(importedT5(R"("dense_act_fn": "relu", "is_gated_act": false)", false).spec, "gated");
+  expectHolds(importedT5(R"("feed_forward_proj": "gated-tanh")", true).messages,
+              "'feed_forward_proj' is the text 'gated-tanh': relu");
+  expectHolds(importedT5(R"("dense_act_fn": "tanh")", false).messages,
+              "'dense_act_fn' is the text 'tanh': relu");
+}
+
+TEST(Import, ALengthOfT5HasNoLimitOfPositions) {
+  auto [spec, messages] = importedT5(R"("is_gated_act": false)", false, R"({"max_length": 3000})");
+  expectHolds(spec, "max_length: 2999 # without the start token\n");
+  expectLacks(messages, "max_length");
 }
 
 /// A pair whose members lack what is replaced.

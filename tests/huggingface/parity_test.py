@@ -158,6 +158,18 @@ class Pegasus(Family, unittest.TestCase):
             **SIZES, activation_function="relu", scale_embedding=True))
 
 
+class PegasusOfOtherTables(Pegasus):
+    """The file's tables of positions are no sinusoids; they count."""
+
+    @classmethod
+    def make(cls):
+        model = Pegasus.make()
+        for side in (model.model.encoder, model.model.decoder):
+            with torch.no_grad():
+                side.embed_positions.weight.normal_()
+        return model
+
+
 class M2M100(Family, unittest.TestCase):
     @staticmethod
     def make():
@@ -191,6 +203,15 @@ class T5Gated(Family, unittest.TestCase):
             **T5_SIZES, feed_forward_proj="gated-gelu", tie_word_embeddings=False))
 
 
+class T5OfAnotherActivation(T5Gated):
+    """What the config says of the activation prevails over what follows from `feed_forward_proj`."""
+
+    @staticmethod
+    def make():
+        return transformers.T5ForConditionalGeneration(transformers.T5Config(
+            **T5_SIZES, feed_forward_proj="gated-gelu", dense_act_fn="relu", tie_word_embeddings=False))
+
+
 class MT5(Family, unittest.TestCase):
     @staticmethod
     def make():
@@ -210,6 +231,15 @@ class BartInShards(Bart):
     def save(cls, folder):
         cls.model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="40KB")
         assert (folder / "model.safetensors.index.json").exists()
+        cls.model.to(torch.float32)
+
+
+class BartOfHalves(Bart):
+    """float16 weights."""
+
+    @classmethod
+    def save(cls, folder):
+        cls.model.to(torch.float16).save_pretrained(folder)
         cls.model.to(torch.float32)
 
 

@@ -120,7 +120,7 @@ class PyTorch:
         _, inner, outer = row.shape
         linear = self.torch.nn.Linear(inner, outer)
         linear.weight[:], linear.bias[:] = (self.torch.from_numpy(array) for array in matmul_weights(row))
-        linear = self.quantized(linear.to(self.type))
+        linear = self.quantized(self.torch.nn.Sequential(linear.to(self.type)))  # which quantises what is inside
         x = self.torch.from_numpy(matmul_input(row)).to(self.type)
         return lambda: linear(x)
 
@@ -254,10 +254,12 @@ class OpenVino:
         return run
 
     def call(self, request, arrays: list[numpy.ndarray]) -> Callable:
-        for i, array in enumerate(arrays):
-            request.set_input_tensor(i, self.library.Tensor(array, shared_memory=True))
+        """Tensors only point to their arrays, so both live as long as the call."""
+        tensors = [(self.library.Tensor(array, shared_memory=True), array) for array in arrays]
+        for i, (tensor, _) in enumerate(tensors):
+            request.set_input_tensor(i, tensor)
 
-        def run() -> numpy.ndarray:
+        def run(kept=tensors) -> numpy.ndarray:
             request.infer()
             return request.get_output_tensor(0).data
 

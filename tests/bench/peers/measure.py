@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator
 import numpy
 
 from attnc import Attnc
-from engines import ENGINES
 from inputs import sources
 from rows import Row
 from worker import Failed, Missing, Worker
 
 # What outputs may differ by. Of decode: mean log-probability of the tokens, by PyTorch in float32, below its own
 # choice's; of arrays: the root of the mean square of the difference, divided by that of PyTorch's float32 result.
-# float32: sums in other orders; smaller types: a few times what rounding weights and inputs to 8 or 7 bits does.
-TOLERANCES = {"decode": {"f32": 1e-3, "bf16": 0.2, "int8": 0.5},
-              "array": {"f32": 1e-3, "bf16": 0.1, "int8": 0.2}}
+# float32: sums in other orders. Kernels in smaller types: a few times what rounding does. The random network's
+# layers are strong and magnify roundings: encoders of int8 differ by 0.6 and unrelated outputs by 1.4; CTranslate2's
+# tokens in int8 are 1.5 less probable, random ones 4.9.
+TOLERANCES = {"decode": {"f32": 1e-3, "bf16": 2.0, "int8": 3.0}, "encode": {"f32": 1e-3, "bf16": 0.5, "int8": 0.9}}
+KERNELS = {"f32": 1e-5, "bf16": 0.01, "int8": 0.05}
 
 
 class Reference:
@@ -50,7 +51,7 @@ class Reference:
 
 
 def tolerance(row: Row) -> float:
-    return TOLERANCES["decode" if row.task == "decode" else "array"][row.dtype]
+    return TOLERANCES.get(row.task, KERNELS)[row.dtype]
 
 
 @contextlib.contextmanager
@@ -111,7 +112,6 @@ def start_workers(attnc: Attnc, peers: list[str], folder: pathlib.Path, dtype: s
 def measure(rows: list[Row], attnc: Attnc, options, done: Callable[[dict], None]) -> None:
     """Calls `done` with each row's result."""
     reference = Reference(options.work)
-    assert set(options.peers) <= set(ENGINES)
     current, workers, start = None, {}, time.monotonic()
     try:
         for number, row in enumerate(rows):
