@@ -79,6 +79,41 @@ std::string whyNotTaken(const Neighbours &pair) {
   return "another reader of the kernel of the " + last + " comes before it";
 }
 
+/// Operations that read `value`, in whichever regions.
+SmallVector<Operation *> findReaders(Value value) {
+  SmallVector<Operation *> readers;
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    auto outer = dyn_cast<FusedOp>(user->getParentOp());
+    if (auto inner = dyn_cast<FusedOp>(user))
+      readers.append(findReaders(inner.getBody().getArgument(use.getOperandNumber())));
+    else if (outer && isa<YieldOp>(user))
+      readers.append(findReaders(outer.getResult(use.getOperandNumber())));
+    else
+      readers.push_back(user);
+  }
+  return readers;
+}
+
+/// True where `op` acts on scores of which an attention would become one kernel, were its weights not read
+/// twice.
+bool leadsToSharedWeights(Operation *op) {
+  if (auto softmax = dyn_cast<SoftmaxOp>(op))
+    return findReaders(softmax.getWeights()).size() > 1;
+  return actsOnScores(op) && llvm::any_of(findReaders(op->getResult(0)), leadsToSharedWeights);
+}
+
+/// Which kernels take such operations.
+StringRef whoTakes(Operation *reader) {
+  if (isNorm(reader))
+    return "norms go only into kernels of one linear or of an embedding";
+  if (isPointwise(reader))
+    return "pointwise operations go only into kernels of linears and of pointwise operations";
+  if (actsOnScores(reader))
+    return "masks and score maps go only into kernels of attention";
+  return "it is always a kernel of its own";
+}
+
 bool takes(const Family &family, Operation *reader) {
   return isNorm(reader) ? family.takesNorm : isPointwise(reader) && family.takesPointwise;
 }
@@ -88,11 +123,15 @@ std::string whyApart(const Neighbours &pair) {
               reader = pair.reader->getName().stripDialect().str();
   if (pair.view)
     return "between it and the " + last + " stands a " + pair.view->getName().stripDialect().str();
+  if (leadsToSharedWeights(pair.reader))
+    return "the weights of its softmax have a second reader, so there is no attention to take it in";
   if (isNorm(pair.last))
     return "a kernel ends with its " + last;
   Family family = familyOf(pair.first);
   if (!takes(family, pair.reader))
-    return ("the kernel of " + family.name + " goes on with no " + reader).str();
+    return ("the kernel of " + family.name + " cannot take " + reader + " in, because " +
+            whoTakes(pair.reader))
+        .str();
   return whyNotTaken(pair);
 }
 

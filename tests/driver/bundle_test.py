@@ -422,7 +422,8 @@ graph:
             "7: not fused: the linear is an output as well",
             "8: not merged: the other linears of its input can be no slices",
             "9: not fused: the linear has a second reader",
-            "10: not fused: the kernel of pointwise operations goes on with no layer_norm",
+            "10: not fused: the kernel of pointwise operations cannot take layer_norm in, because norms go only into kernels "
+            "of one linear or of an embedding",
             "11: not fused: a kernel ends with its layer_norm",
             "12: not fused: the linear has a second reader",
             "13: not fused: it is in the kernel of another operation that it reads"])

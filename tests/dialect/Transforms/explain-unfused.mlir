@@ -58,7 +58,7 @@ func.func @after_a_norm(%x: !x, %g: tensor<8xf32>) -> !x {
 
 func.func @norm_of_pointwise_operations(%x: !x, %g: tensor<8xf32>) -> !x {
   %0 = attn.activation gelu %x : !x
-  // expected-remark @below {{not fused: the kernel of pointwise operations goes on with no layer_norm}}
+  // expected-remark @below {{not fused: the kernel of pointwise operations cannot take layer_norm in, because norms go only into kernels of one linear or of an embedding}}
   %1 = attn.layer_norm %0, %g epsilon 1.0e-5 : (!x, tensor<8xf32>) -> !x
   return %1 : !x
 }
@@ -68,14 +68,14 @@ func.func @norm_of_a_gated_linear(%x: !x, %w: tensor<8x8xf32>, %u: tensor<8x8xf3
   %0 = attn.linear %x, %w : (!x, tensor<8x8xf32>) -> !x
   %1 = attn.linear %x, %u : (!x, tensor<8x8xf32>) -> !x
   %2 = attn.mul %0, %1 : !x
-  // expected-remark @below {{not fused: the kernel of a gated linear goes on with no rms_norm}}
+  // expected-remark @below {{not fused: the kernel of a gated linear cannot take rms_norm in, because norms go only into kernels of one linear or of an embedding}}
   %3 = attn.rms_norm %2, %g epsilon 1.0e-5 : (!x, tensor<8xf32>) -> !x
   return %3 : !x
 }
 
 func.func @activation_of_an_embedding(%ids: !ids, %t: tensor<51x8xf32>) -> !x {
   %0 = attn.embed %ids, %t : (!ids, tensor<51x8xf32>) -> !x
-  // expected-remark @below {{not fused: the kernel of an embedding goes on with no activation}}
+  // expected-remark @below {{not fused: the kernel of an embedding cannot take activation in, because pointwise operations go only into kernels of linears and of pointwise operations}}
   %1 = attn.activation gelu %0 : !x
   return %1 : !x
 }
@@ -102,16 +102,41 @@ func.func @scale_of_context(%q: !heads, %k: !heads) -> !heads {
   %0 = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
   %1 = attn.softmax %0 : !scores
   %2 = attn.matmul %1, %k : (!scores, !heads) -> !heads
-  // expected-remark @below {{not fused: the kernel of attention goes on with no scale}}
+  // expected-remark @below {{not fused: the kernel of attention cannot take scale in, because pointwise operations go only into kernels of linears and of pointwise operations}}
   %3 = attn.scale %2 by 0.5 : !heads
   return %3 : !heads
 }
 
 func.func @masks_without_softmax(%q: !heads, %k: !heads) -> !scores {
   %0 = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
-  // expected-remark @below {{not fused: the kernel of matmul goes on with no causal_mask}}
+  // expected-remark @below {{not fused: the kernel of matmul cannot take causal_mask in, because masks and score maps go only into kernels of attention}}
   %1 = attn.causal_mask %0 : !scores
   return %1 : !scores
+}
+
+func.func @l2_norm_of_context(%q: !heads, %k: !heads) -> !heads {
+  // expected-remark @below {{fused: attention of matmul, softmax, matmul}}
+  %0 = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
+  %1 = attn.softmax %0 : !scores
+  %2 = attn.matmul %1, %k : (!scores, !heads) -> !heads
+  // expected-remark @below {{not fused: the kernel of attention cannot take l2_norm in, because it is always a kernel of its own}}
+  %3 = attn.l2_norm %2 epsilon 1.0e-5 : !heads
+  return %3 : !heads
+}
+
+// Every line names the second reader, which is why none of it is one kernel.
+func.func @weights_with_a_second_reader(%q: !heads, %k: !heads, %b: !scores) -> (!heads, !scores) {
+  %0 = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
+  // expected-remark @below {{fused: pointwise of scale, add}}
+  // expected-remark @below {{not fused: the weights of its softmax have a second reader, so there is no attention to take it in}}
+  %1 = attn.scale %0 by 0.5 : !scores
+  %2 = attn.add %1, %b : !scores
+  // expected-remark @below {{not fused: the weights of its softmax have a second reader, so there is no attention to take it in}}
+  %3 = attn.causal_mask %2 : !scores
+  // expected-remark @below {{not fused: the weights have a second reader, and a kernel of attention has one result: give that reader a matmul and softmax of its own}}
+  %4 = attn.softmax %3 : !scores
+  %5 = attn.matmul %4, %k : (!scores, !heads) -> !heads
+  return %5, %4 : !heads, !scores
 }
 
 // A pre-norm block: the residual has a kernel elsewhere, and the linears' operands are no followers.

@@ -67,7 +67,7 @@ func.func @keeps_softmax_with_two_readers(%q: !heads, %k: !heads, %v: !heads) ->
   // CHECK: attn.softmax
   // CHECK-NEXT: attn.matmul
   %s = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
-  // expected-remark @below {{not fused: the weights have a second reader}}
+  // expected-remark @below {{not fused: the weights have a second reader, and a kernel of attention has one result: give that reader a matmul and softmax of its own}}
   %w = attn.softmax %s : !scores
   %c = attn.matmul %w, %v : (!scores, !heads) -> !heads
   return %c, %w : !heads, !scores
