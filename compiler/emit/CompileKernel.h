@@ -1,8 +1,8 @@
 //===- CompileKernel.h - a kernel's region to an object file ----------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles one `attn.kernel` for one target with Halide. Halide numbers names per process: for the same object twice,
-// compile each kernel in a process of its own.
+// Compiles one `attn.kernel` for one target with Halide. Halide numbers names per process: for the same
+// object twice, compile each kernel in a process of its own.
 
 #ifndef ATTNC_EMIT_COMPILE_KERNEL_H
 #define ATTNC_EMIT_COMPILE_KERNEL_H
@@ -16,7 +16,8 @@
 namespace attnc {
 
 struct KernelTarget {
-  std::string halide;   // a Halide target string without runtime features, e.g. x86-64-linux-avx-avx2-f16c-fma-sse41
+  std::string
+      halide; // a Halide target string without runtime features, e.g. x86-64-linux-avx-avx2-f16c-fma-sse41
   bool asserts = false; // check extents and bounds at each call
 };
 

@@ -163,8 +163,7 @@ double samplingNumber(ImportJob &job, std::string_view key, double fallback, boo
   return fallback;
 }
 
-/// How to sample, and how many outputs there are. A `top_k` is 50 where the folder does not say, of no
-/// meaning while nothing is drawn. Returns whether outputs are drawn.
+/// How to sample, and how many outputs there are. Returns whether outputs are drawn.
 bool importSampling(ImportJob &job, int64_t beam) {
   auto set = [&](const std::string &key, auto value) { job.spec.set("model.decoding." + key, value); };
   job.spec.set("model.decoding.n_best", GenerationField(job, "num_return_sequences").integer({1, 1024}, 1),
@@ -177,8 +176,7 @@ bool importSampling(ImportJob &job, int64_t beam) {
   for (const char *key : {"temperature", "top_p", "typical_p"})
     set(key, samplingNumber(job, key, 1, samples));
   set("min_p", samplingNumber(job, "min_p", 0, samples));
-  int64_t topK = GenerationField(job, "top_k").integer(ids, 50);
-  set("top_k", samples || topK != 50 ? topK : 0);
+  set("top_k", GenerationField(job, "top_k").integer(ids, 50));
   return samples;
 }
 

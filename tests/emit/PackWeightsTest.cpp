@@ -285,12 +285,12 @@ TEST(WeightRecipes, TypesAndScalesThatLieAreErrors) {
     return record;
   };
   EXPECT_FALSE(isRefused(matrix, scales));
-  for (const nlohmann::json &type : {"int4", "bf16", "f32", "", "I8"})
+  for (const nlohmann::json type : {"int4", "bf16", "f32", "", "I8"})
     EXPECT_TRUE(isRefused(with(matrix, "type", type), scales)) << type;
   EXPECT_TRUE(isRefused(with(matrix, "type", 8), scales));
   EXPECT_TRUE(isRefused(with(matrix, "panels", 0), scales));
   EXPECT_TRUE(isRefused(matrix, with(scales, "type", "int8")));
-  for (const nlohmann::json &inputs : {int64_t(-20), int64_t(21), int64_t(1) << 36, INT64_MAX})
+  for (const nlohmann::json inputs : {int64_t(-20), int64_t(21), int64_t(1) << 36, INT64_MAX})
     EXPECT_TRUE(isRefused(matrix, with(scales, "scales", inputs))) << inputs;
   EXPECT_TRUE(isRefused(matrix, with(scales, "tensors", {""})));
   EXPECT_TRUE(isRefused(matrix, with(scales, "shape", {32, 2})));

@@ -34,7 +34,6 @@ TEST(ImportDecoding, RulesOfGenerationBecomeTheSpecs) {
             "    n_best: 2 # num_return_sequences\n"
             "    length_penalty: 0.5\n"
             "    max_length: 9 # without the start token\n"
-            "    early_stopping: false\n"
             "    repetition_penalty: 1.5\n"
             "    no_repeat_ngram_size: 3\n"
             "    suppress_tokens: [3, 4]\n"
@@ -52,12 +51,19 @@ TEST(ImportDecoding, RulesOfGenerationBecomeTheSpecs) {
 TEST(ImportDecoding, SamplingHasTheLibrarysDefaults) {
   EXPECT_EQ("  decoding:\n"
             "    max_length: 32\n"
-            "    early_stopping: false\n"
             "    do_sample: true\n"
             "    temperature: 0.7\n"
-            "    top_k: 50\n"
             "    top_p: 0.9\n",
             decodingOf(R"({"do_sample": true, "temperature": 0.7, "top_p": 0.9})"));
+  // What the folder says is kept, drawn from or not; what it says as the library would is a spec's default.
+  EXPECT_EQ("  decoding:\n"
+            "    max_length: 32\n"
+            "    early_stopping: true\n"
+            "    top_k: 0\n",
+            decodingOf(R"({"early_stopping": true, "top_k": 0})"));
+  EXPECT_EQ("  decoding:\n"
+            "    max_length: 32\n",
+            decodingOf(R"({"early_stopping": false, "top_k": 50})"));
 }
 
 TEST(ImportDecoding, SettingsOfConfigCountOnlyWithoutAGenerationConfig) {

@@ -2,10 +2,10 @@
 """Fails when docs/coverage.md names a test that is not in the file it names.
 
 usage: check_coverage.py ROOT
-In the columns after the first, words in backticks and texts of links that are no file names (several with commas between) are names of tests or of their
-cases (`*` stands for what may follow). A link's text must be in the file it leads to, a word in backticks in a file that is
-named in its cell, in the head of its column, or in the section's text above the table. Files are links or bare names of
-files below tests/ or examples/.
+In the columns after the first, words in backticks and texts of links that are no file names (several with commas between)
+are names of tests or of their cases (`*` stands for what may follow). A link's text must be in the file it leads to, a word
+in backticks in a file that is named in its cell, in the head of its column, or in the section's text above the table. Files
+are links or bare names of files below tests/ or examples/.
 """
 import pathlib
 import re

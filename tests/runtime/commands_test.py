@@ -250,6 +250,11 @@ class Commands(unittest.TestCase):
         for group in ("Search:", "Tokens:", "Sampling:", "Lines:", "Machine:"):
             self.assertIn(group, "\n".join(text))
 
+    def test_beam_and_n_best_have_the_names_of_transformers_too(self):
+        wanted = self.run_lines("--beam", 3, "--n-best", 2)
+        self.assertEqual(wanted, self.run_lines("--num-beams", 3, "--num-return-sequences", 2))
+        self.assertNotEqual(wanted, self.run_lines())
+
     def test_wrong_usage_names_the_option_and_exits_with_2(self):
         for arguments, part in (
             ([], "a command is missing; known are import, compile,"),

@@ -45,7 +45,8 @@ TEST(GoodSpecs, HaveTheDefaultsOfTheReference) {
   EXPECT_EQ(*model.embedding.scale, 1.0);
   EXPECT_TRUE(*model.biases.attention);
   EXPECT_FALSE(model.tokens.unknown->has_value());
-  EXPECT_EQ(*model.decoding.earlyStopping, EarlyStopping::True);
+  EXPECT_EQ(*model.decoding.earlyStopping, EarlyStopping::False);
+  EXPECT_EQ(*model.decoding.topK, 50);
 }
 
 TEST(GoodSpecs, PreNormEndsWithANormUnlessTheySayOtherwise) {
@@ -134,12 +135,12 @@ TEST(GoodSpecs, ReadRulesOfDecoding) {
 TEST(GoodSpecs, ReadHowToSample) {
   DecodingSpec decoding =
       readGood(smallModel("{random: 1}",
-                          "  decoding: {do_sample: true, n_best: 9, temperature: 0.7, top_k: 50, "
+                          "  decoding: {do_sample: true, n_best: 9, temperature: 0.7, top_k: 40, "
                           "top_p: 0.9, min_p: 0.01, typical_p: 0.95}\n"))
           .model->decoding;
   EXPECT_TRUE(*decoding.samples);
   EXPECT_EQ(*decoding.nBest, 9);
-  EXPECT_EQ(*decoding.topK, 50);
+  EXPECT_EQ(*decoding.topK, 40);
   EXPECT_DOUBLE_EQ(*decoding.temperature, 0.7);
   EXPECT_DOUBLE_EQ(*decoding.topP, 0.9);
   EXPECT_DOUBLE_EQ(*decoding.minP, 0.01);
