@@ -44,9 +44,10 @@ void addSearchFlags(CLI::App &command, DecodingFlags &flags) {
   command.add_option("--beam,--num-beams", flags.beam, "Hypotheses followed at once; 1 is greedy")
       ->check(wholeIn(ranges::beam))
       ->group(group);
-  auto *nBest = command.add_option("--n-best,--num-return-sequences", flags.nBest, "Outputs (or samples) per line")
-                    ->check(wholeIn(ranges::beam))
-                    ->group(group);
+  auto *nBest =
+      command.add_option("--n-best,--num-return-sequences", flags.nBest, "Outputs (or samples) per line")
+          ->check(wholeIn(ranges::beam))
+          ->group(group);
   command.add_option("--length-penalty", flags.lengthPenalty, "Scores are sum / length ^ this")
       ->check(numberIn(ranges::lengthPenalty))
       ->group(group);

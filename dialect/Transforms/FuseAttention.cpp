@@ -60,10 +60,11 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
     LogicalResult scores = collectScores(softmax, group, reason);
     Operation *reader = onlyReader(softmax.getWeights());
     if (succeeded(scores) && !reader)
-      reason = softmax.getWeights().use_empty() ? "the weights have no reader"
-                                                : "the weights have a second reader, and a kernel of attention "
-                                                  "has one result: give that reader a matmul and softmax of "
-                                                  "its own";
+      reason = softmax.getWeights().use_empty()
+                   ? "the weights have no reader"
+                   : "the weights have a second reader, and a kernel of attention "
+                     "has one result: give that reader a matmul and softmax of "
+                     "its own";
     if (failed(scores) || !reader)
       return explainUnfused(softmax, reason);
 
