@@ -63,9 +63,10 @@ Tensor makeTensor(const Json &described, const std::vector<std::string> &names,
   constexpr int64_t most = (int64_t(1) << 31) - 1; // elements of a tensor of a graph
   int64_t count = 1;
   for (const Json &extent : described["shape"]) {
-    const int64_t value = extent.is_number()
-                              ? extent.get<int64_t>()
-                              : sizes[std::find(names.begin(), names.end(), extent) - names.begin()];
+    const int64_t value =
+        extent.is_number()
+            ? extent.get<int64_t>()
+            : sizes[std::find(names.begin(), names.end(), extent.get<std::string>()) - names.begin()];
     if (value > most / count)
       throw std::runtime_error(quote(name) + " has more than " + std::to_string(most) + " elements");
     count *= value;
