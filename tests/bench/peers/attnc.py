@@ -4,6 +4,7 @@
 import ctypes
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -77,6 +78,7 @@ def write_spec(folder: pathlib.Path, attnc: pathlib.Path, row: Row) -> pathlib.P
     name = spec_name(row)
     path = folder / f"{name}.yaml"
     if row.task == "decode":
+        shutil.rmtree(folder / "imported", ignore_errors=True)  # import leaves what may have been edited
         subprocess.run([attnc, "import", folder / "hf", "-o", folder / "imported"], check=True, capture_output=True)
         return folder / "imported" / "model.yaml"
     if row.task == "encode":
