@@ -67,18 +67,20 @@ class Server:
 
 def serve(make_engine: Callable, output: pathlib.Path) -> None:
     from engines import Unsupported
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints is no answer
     try:
         server, missing = Server(make_engine(), output), None
     except Unsupported as reason:
         server, missing = None, str(reason)
-    print(json.dumps("ready"), flush=True)
+    print(json.dumps("ready"), file=answers, flush=True)
     for line in sys.stdin:
         try:
             answer = server.answer(json.loads(line)) if server else {"missing": missing}
         except Exception as error:  # told, so that the others go on
             traceback.print_exc()
             answer = {"failed": f"{type(error).__name__}: {error}".splitlines()[0]}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 def pinned(threads: int) -> list[str]:
