@@ -116,22 +116,12 @@ void importLengths(ImportJob &job, int64_t longest, Lengths counted) {
                  least->comment);
 }
 
-/// With one hypothesis the library penalises scores before they are log-probabilities (docs/decoding.md).
-void warnOfPenalisedLogits(ImportJob &job, int64_t beam, double penalty) {
-  if (beam == 1 && penalty != 1)
-    job.warnings.push_back(
-        "'repetition_penalty' with 'num_beams' 1: transformers applies it to logits, attnc to "
-        "log-probabilities, so greedy outputs can differ");
-}
-
 /// Rules for tokens, which a spec names as generation_config.json does.
-void importTokenRules(ImportJob &job, int64_t beam) {
+void importTokenRules(ImportJob &job) {
   auto set = [&](const std::string &key, auto value) { job.spec.set("model.decoding." + key, value); };
   set("num_beam_groups", GenerationField(job, "num_beam_groups").integer({1, 1024}, 1));
   set("diversity_penalty", GenerationField(job, "diversity_penalty").number(0));
-  double repetition = GenerationField(job, "repetition_penalty").number(1);
-  set("repetition_penalty", repetition);
-  warnOfPenalisedLogits(job, beam, repetition);
+  set("repetition_penalty", GenerationField(job, "repetition_penalty").number(1));
   set("no_repeat_ngram_size", GenerationField(job, "no_repeat_ngram_size").integer(lengths, 0));
   for (const char *key : {"suppress_tokens", "begin_suppress_tokens"})
     set(key, listText(GenerationField(job, key).idList()));
@@ -239,7 +229,7 @@ void importDecoding(ImportJob &job, int64_t longest, const DefaultTokens &tokens
     stopping.reject("true, false and never can be represented");
   job.spec.set("model.decoding.early_stopping", rule);
   importLengths(job, longest, counted);
-  importTokenRules(job, beam);
+  importTokenRules(job);
   warnOfMissingRules(job, importSampling(job, beam));
   passOverMeans(job.generation);
   passOverMeans(job.config);

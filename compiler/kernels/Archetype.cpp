@@ -171,9 +171,13 @@ std::optional<CellMatch> matchCell(attn::KernelOp kernel) {
 
 std::optional<VocabularyMatch> matchVocabulary(attn::KernelOp kernel) {
   VocabularyMatch match{findOnly<attn::LinearOp>(kernel), findOnly<attn::LogSoftmaxOp>(kernel),
-                        findOnly<attn::TopKOp>(kernel), findOnly<attn::PickOp>(kernel)};
+                        findOnly<attn::LogSumExpOp>(kernel), findOnly<attn::TopKOp>(kernel),
+                        findOnly<attn::PickOp>(kernel)};
   size_t operations = 2 + (match.top ? 1 : 0) + (match.pick ? 1 : 0);
-  bool right = match.linear && match.logSoftmax && match.logSoftmax.getLogits() == match.linear.getResult() &&
+  mlir::Value logits = match.logSoftmax ? match.logSoftmax.getLogits()
+                       : match.logSum   ? match.logSum.getLogits()
+                                        : mlir::Value();
+  bool right = match.linear && logits == match.linear.getResult() &&
                llvm::range_size(kernel.getBody().front().without_terminator()) == operations &&
                llvm::cast<mlir::RankedTensorType>(match.linear.getType()).getRank() == 2 &&
                !(match.top && match.pick);

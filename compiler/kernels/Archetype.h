@@ -55,12 +55,13 @@ struct CellMatch {
 };
 std::optional<CellMatch> matchCell(attn::KernelOp kernel);
 
-/// log_softmax of a linear, then nothing, `pick` or `top_k`.
+/// log_softmax of a linear, then nothing, `pick` or `top_k`; or a linear and its log_sum_exp.
 struct VocabularyMatch {
   attn::LinearOp linear;
-  attn::LogSoftmaxOp logSoftmax;
-  attn::TopKOp top;  // or null
-  attn::PickOp pick; // or null
+  attn::LogSoftmaxOp logSoftmax; // or null
+  attn::LogSumExpOp logSum;      // where that is null
+  attn::TopKOp top;              // or null
+  attn::PickOp pick;             // or null
 };
 std::optional<VocabularyMatch> matchVocabulary(attn::KernelOp kernel);
 

@@ -83,7 +83,13 @@ private:
   ScalarBuilder buildScalars(attn::ScoreMapOp map, const Halide::Expr &score, const Coordinates &at);
   Halide::Expr isVisible(mlir::Operation *mask, const Halide::Expr &key, const Halide::Expr &query,
                          const Halide::Expr &batch);
-  Tensor buildSoftmax(mlir::Value scores, bool logarithm);
+  struct Exponentials {
+    Halide::Func maximum, sum; // of each row: the largest, and the sum of exponentials less that
+  };
+  Exponentials buildExponentials(const Tensor &in, bool isMasked);
+  Tensor buildSoftmax(const Tensor &scores);
+  Tensor buildLogSum(const Tensor &logits);
+  Tensor buildLogSoftmax(const Tensor &logits);
   void declarePanels(mlir::RankedTensorType type, const std::string &name);
   Tensor inputTensor(mlir::BlockArgument argument);
   Coordinates extentsOf(mlir::RankedTensorType type);

@@ -93,47 +93,65 @@ Tensor Region::buildReduction(mlir::Operation *op) {
       });
 }
 
-// Maxima and sums of rows are Funcs, not inline sums: the schedule computes them once per row.
-Tensor Region::buildSoftmax(mlir::Value scores, bool logarithm) {
-  Tensor in = tensor(scores);
+/// The axes but for the first.
+static std::vector<Halide::Var> rowsOf(const Tensor &in) {
   std::vector<Halide::Var> rows;
   for (size_t axis = 1; axis < in.extents.size(); ++axis)
     rows.push_back(Halide::Var("row" + std::to_string(axis)));
-  Coordinates rowAt(rows.begin(), rows.end());
-  auto element = [&](Expr key) {
-    Coordinates at = {key};
-    at.insert(at.end(), rows.begin(), rows.end());
-    return in.at(at);
-  };
+  return rows;
+}
+
+static Coordinates elementOf(Expr element, const std::vector<Halide::Var> &row) {
+  Coordinates at = {std::move(element)};
+  at.insert(at.end(), row.begin(), row.end());
+  return at;
+}
+
+// Maxima and sums of rows are Funcs, not inline sums: the schedule computes them once per row.
+Region::Exponentials Region::buildExponentials(const Tensor &in, bool isMasked) {
+  std::vector<Halide::Var> rows = rowsOf(in);
   Halide::Func maximum("maximum"), sum("sum");
   RDom compared(0, in.extents[0]), summed(0, in.extents[0]);
   maximum(rows) = MaskedScore;
-  maximum(rows) = Halide::max(maximum(rowAt), element(compared));
+  maximum(rows) = Halide::max(maximum(rows), in.at(elementOf(compared, rows)));
   sum(rows) = 0.f;
-  Expr score = element(summed);
-  Expr weight = expFast(score - maximum(rowAt));
-  sum(rows) += logarithm ? weight : Halide::select(score > 0.5f * MaskedScore, weight, 0.f);
+  Expr score = in.at(elementOf(summed, rows));
+  Expr weight = expFast(score - maximum(rows));
+  sum(rows) += isMasked ? Halide::select(score > 0.5f * MaskedScore, weight, 0.f) : weight;
   rowStages.push_back(maximum);
   rowStages.push_back(sum);
+  return {maximum, sum};
+}
+
+Tensor Region::buildSoftmax(const Tensor &in) {
+  auto [maximum, sum] = buildExponentials(in, /*isMasked=*/true);
   return {in.extents, [=](const Coordinates &at) {
             Coordinates row(at.begin() + 1, at.end());
-            Expr shifted = in.at(at) - maximum(row);
-            if (logarithm)
-              return shifted - logFast(sum(row));
             Expr valid = in.at(at) > 0.5f * MaskedScore && sum(row) > 0.f;
-            return Halide::select(valid, expFast(shifted) / Halide::max(sum(row), 1e-30f), 0.f);
+            return Halide::select(valid, expFast(in.at(at) - maximum(row)) / Halide::max(sum(row), 1e-30f),
+                                  0.f);
+          }};
+}
+
+Tensor Region::buildLogSum(const Tensor &in) {
+  auto [maximum, sum] = buildExponentials(in, /*isMasked=*/false);
+  Coordinates extents(in.extents.begin() + 1, in.extents.end());
+  return {extents, [=](const Coordinates &row) { return maximum(row) + logFast(sum(row)); }};
+}
+
+Tensor Region::buildLogSoftmax(const Tensor &in) {
+  Tensor logSum = buildLogSum(in);
+  return {in.extents, [=](const Coordinates &at) {
+            return in.at(at) - logSum.at(Coordinates(at.begin() + 1, at.end()));
           }};
 }
 
 Tensor Region::buildL2Norm(attn::L2NormOp norm) {
   Tensor in = tensor(norm.getInput());
   float epsilon = norm.getEpsilon().convertToFloat();
-  std::vector<Halide::Var> rows;
-  for (size_t axis = 1; axis < in.extents.size(); ++axis)
-    rows.push_back(Halide::Var("row" + std::to_string(axis)));
-  Coordinates at(rows.begin(), rows.end());
+  std::vector<Halide::Var> rows = rowsOf(in);
   RDom k(0, in.extents[0]);
-  at.insert(at.begin(), Expr(k));
+  Coordinates at = elementOf(k, rows);
   Halide::Func squares("squares");
   squares(rows) = 0.f;
   squares(rows) += in.at(at) * in.at(at);

@@ -195,17 +195,22 @@ TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabular
 
 RowLogSumStages buildRowLogSum(const Tensor &logits, int width, int lanes) {
   RowLogSumStages s;
-  s.lane = Var("lane"), s.row = Var("row");
+  s.lane = Var("lane"), s.row = Var("row"), s.lanes = lanes;
+  int whole = width / lanes * lanes;
   RDom compared(0, width / lanes, "compared"), summed(0, width / lanes, "summed");
+  RDom rest(0, width - whole, "rest");
+  auto exponential = [&](Expr word) { return expFast(logits.at({word, s.row}) - s.maximum(s.row)); };
   s.laneMaxima = Func("laneMaxima");
   s.laneMaxima(s.lane, s.row) = BelowAll;
   s.laneMaxima(s.lane, s.row) =
       max(s.laneMaxima(s.lane, s.row), logits.at({compared * lanes + s.lane, s.row}));
+  s.laneMaxima(rest, s.row) = max(s.laneMaxima(rest, s.row), logits.at({whole + rest, s.row}));
   s.maximum = Func("rowMaximum");
   s.maximum(s.row) = maxPairwise([&](int lane) -> Expr { return s.laneMaxima(lane, s.row); }, lanes);
   s.laneSums = Func("laneSums");
   s.laneSums(s.lane, s.row) = 0.f;
-  s.laneSums(s.lane, s.row) += expFast(logits.at({summed * lanes + s.lane, s.row}) - s.maximum(s.row));
+  s.laneSums(s.lane, s.row) += exponential(summed * lanes + s.lane);
+  s.laneSums(rest, s.row) += exponential(whole + rest);
   s.logSum = Func("logSum");
   s.logSum(s.row) = s.maximum(s.row) +
                     logFast(sumPairwise([&](int lane) -> Expr { return s.laneSums(lane, s.row); }, lanes));

@@ -57,11 +57,12 @@ struct TopStages {
 
 TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabulary);
 
-/// log(sum(exp(logits))) of rows that lie in memory; `lanes` divides the width.
+/// log(sum(exp(logits))) of rows that lie in memory.
 struct RowLogSumStages {
-  Halide::Func laneMaxima, laneSums; // lane x row
+  Halide::Func laneMaxima, laneSums; // lane x row; the second update is of the words past whole lanes
   Halide::Func maximum, logSum;      // row
   Halide::Var lane, row;
+  int lanes;
 };
 
 RowLogSumStages buildRowLogSum(const Tensor &logits, int width, int lanes);

@@ -46,6 +46,8 @@ private:
   void boundKeys(const AttentionMatch &match, AttentionInputs &inputs);
   void buildAttentionKernel(const AttentionMatch &match);
   llvm::Error buildVocabularyKernel(const VocabularyMatch &match);
+  RowLogSumStages buildLogits(const VocabularyMatch &match, const LinearInputs &inputs);
+  void buildLogSum(const VocabularyMatch &match, const LinearInputs &inputs);
   void buildLogProbabilities(const VocabularyMatch &match, const LinearInputs &inputs);
   Tensor logitsAgain(const VocabularyMatch &match, const LinearInputs &inputs);
   void addPick(const VocabularyMatch &match, const LinearInputs &inputs, VocabularyStages &stages);
@@ -252,23 +254,38 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
 // Vocabulary
 //===----------------------------------------------------------------------===//
 
-// Logits are the result's memory first, log-probabilities then.
-void PipelineBuilder::buildLogProbabilities(const VocabularyMatch &match, const LinearInputs &inputs) {
-  attn::LogSoftmaxOp logSoftmax = match.logSoftmax;
-  mlir::Value linear = logSoftmax.getLogits();
+/// The logits of all words, and how their sums are reached.
+RowLogSumStages PipelineBuilder::buildLogits(const VocabularyMatch &match, const LinearInputs &inputs) {
+  attn::LinearOp linear = match.linear;
   MatmulSchedule schedule = chooseMatmul(cpu, inputs);
   auto logit = [](const Tensor &result, const Coordinates &at) { return result.at(at); };
   LinearStages logits = buildLinear(inputs, schedule.tiles, logit, "logits");
   scheduleMatmul(logits, schedule);
   logits.result.compute_root();
-  addResult(logits.result, linear);
-  int lanes = lanesDividing(inputs.weight.out, cpu.lanes);
-  RowLogSumStages sums = buildRowLogSum(region.tensor(linear), inputs.weight.out, lanes);
-  std::vector<Var> vars = axisVars(linear);
+  addResult(logits.result, linear.getResult());
+  return buildRowLogSum(region.tensor(linear.getResult()), inputs.weight.out, cpu.lanes);
+}
+
+void PipelineBuilder::buildLogSum(const VocabularyMatch &match, const LinearInputs &inputs) {
+  attn::LogSumExpOp logSum = match.logSum;
+  RowLogSumStages sums = buildLogits(match, inputs);
+  Var row("row");
+  Func result("logSums");
+  result(row) = sums.logSum(row);
+  result.compute_root().parallel(row);
+  scheduleRowLogSum(sums, result, row);
+  addResult(result, logSum.getResult());
+}
+
+// Logits are the result's memory first, log-probabilities then.
+void PipelineBuilder::buildLogProbabilities(const VocabularyMatch &match, const LinearInputs &inputs) {
+  attn::LogSoftmaxOp logSoftmax = match.logSoftmax;
+  RowLogSumStages sums = buildLogits(match, inputs);
+  std::vector<Var> vars = axisVars(logSoftmax.getLogits());
   Func result("result");
-  result(vars) = logits.result(vars[0], vars[1]) - sums.logSum(vars[1]);
+  result(vars) = region.tensor(logSoftmax.getLogits()).at({vars[0], vars[1]}) - sums.logSum(vars[1]);
   scheduleRows(result, vars, cpu.lanes);
-  scheduleRowLogSum(sums, lanes, result, vars[1]);
+  scheduleRowLogSum(sums, result, vars[1]);
   addResult(result, logSoftmax.getResult());
   pipeline.firstSharesSecond = true;
 }
@@ -316,7 +333,7 @@ void PipelineBuilder::addTop(const LinearInputs &inputs, VocabularyStages &stage
 llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match) {
   LinearInputs inputs = region.linear(match.linear);
   if (!match.top && !match.pick) {
-    buildLogProbabilities(match, inputs);
+    match.logSum ? buildLogSum(match, inputs) : buildLogProbabilities(match, inputs);
     return llvm::Error::success();
   }
   std::optional<mlir::ArrayAttr> scratch = kernel.getScratch();
@@ -428,7 +445,7 @@ static bool isSupported(mlir::Operation *op) {
                    attn::RmsNormOp, attn::L2NormOp, attn::SoftmaxOp, attn::MeanHeadsOp, attn::AppendOp,
                    attn::RecallOp, attn::LiveOp, attn::WhereOp, attn::QuantiseOp, attn::ZerosOp,
                    attn::ConcatOp, attn::LookupOp, attn::TakeOp, attn::IncrementOp, attn::LogSoftmaxOp,
-                   attn::PickOp, attn::TopKOp>(op);
+                   attn::LogSumExpOp, attn::PickOp, attn::TopKOp>(op);
 }
 
 /// The first operation that no kernel can be built for, or null; bodies of score maps are looked into.

@@ -314,6 +314,15 @@ LogicalResult TakeOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &
   return success();
 }
 
+LogicalResult LogSumExpOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+  Axes input(op.getLogits()), result;
+  result.element = input.element;
+  for (size_t axis = 0; axis + 1 < input.shape.size(); ++axis)
+    result.push(input, axis);
+  types.push_back(result.type());
+  return success();
+}
+
 LogicalResult PickOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
   Axes ids(op.getIds()), input(op.getInput());
   ids.element = input.element;

@@ -875,6 +875,19 @@ def Attn_LogSoftmaxOp : Attn_PureOp<"log_softmax", [SameOperandsAndResultType]> 
   let assemblyFormat = "$logits attr-dict `:` type($logits)";
 }
 
+def Attn_LogSumExpOp : Attn_PureOp<"log_sum_exp", [InferTypeOpAdaptor]> {
+  let summary = "`log(sum(exp(logits)))` along the width (vocabulary) axis: logits less this are log-probabilities";
+  let description = [{
+    Example:
+    ```mlir
+    %s = attn.log_sum_exp %logits : (tensor<?x?x43xf32, #attn.axes<batch, target, width>>) -> tensor<?x?xf32, #attn.axes<batch, target>>
+    ```
+  }];
+  let arguments = (ins Attn_Rows:$logits);
+  let results = (outs Attn_Float:$result);
+  let assemblyFormat = "$logits attr-dict `:` functional-type(operands, results)";
+}
+
 def Attn_PickOp : Attn_PureOp<"pick", [InferTypeOpAdaptor]> {
   let summary = "Takes one element of each row: `result[...] = input[..., ids[...]]`";
   let description = [{

@@ -73,18 +73,24 @@ LogicalResult checkCausality(func::FuncOp decode, const SourceValues &values) {
   return result;
 }
 
-/// What a row's logits say, with the results' names: its best tokens, or all of them.
+/// What a row's logits say, with the results' names.
 struct Choice {
   SmallVector<Value> values;
   SmallVector<StringRef> names;
 };
 
-Choice chooseTokens(OpBuilder &builder, Location loc, Value logits, bool isTopK) {
+using Choose = Choice (*)(OpBuilder &builder, Location loc, Value logits);
+
+/// The row's best tokens.
+Choice chooseBest(OpBuilder &builder, Location loc, Value logits) {
   Value probabilities = LogSoftmaxOp::create(builder, loc, logits);
-  if (!isTopK)
-    return {{probabilities}, {"log_probabilities"}};
   auto best = TopKOp::create(builder, loc, probabilities);
   return {{best.getValues(), best.getIds()}, {"scores", "candidates"}};
+}
+
+/// All tokens: some rules act on logits, others on the log-probabilities that the sum makes of them.
+Choice keepAll(OpBuilder &builder, Location loc, Value logits) {
+  return {{logits, LogSumExpOp::create(builder, loc, logits)}, {"logits", "log_sums"}};
 }
 
 void setResults(func::FuncOp func, ArrayRef<Value> results, ArrayRef<StringRef> names) {
@@ -106,16 +112,17 @@ bool predictsTokens(func::FuncOp func) {
          named(func.getArgAttr(func.getNumArguments() - 1, "attn.name"), "rows");
 }
 
-/// `predict` gives the best tokens, `probabilities` all of them.
+/// `predict` gives the best tokens, `logits` those of all tokens.
 void derivePredictions(func::FuncOp predict, SymbolTable &symbols) {
   func::FuncOp all = predict.clone();
-  all.setName("probabilities");
+  all.setName("logits");
   symbols.insert(all);
   for (func::FuncOp func : {predict, all}) {
     Operation *end = func.getBody().front().getTerminator();
     OpBuilder builder(end);
     Value logits = end->getOperand(0);
-    Choice choice = chooseTokens(builder, logits.getLoc(), logits, /*isTopK=*/func == predict);
+    Choose choose = func == predict ? chooseBest : keepAll;
+    Choice choice = choose(builder, logits.getLoc(), logits);
     end->setOperands(choice.values);
     setResults(func, choice.values, choice.names);
   }
@@ -128,8 +135,8 @@ public:
       : decode(decode), values(values), symbols(symbols), builder(decode), context(decode.getContext()),
         index(builder.getI32Type()) {}
 
-  /// `step` with the best tokens, or `probabilities` with all of them.
-  LogicalResult buildStep(StringRef name, bool isTopK);
+  /// `step` with the best tokens, or `logits` with those of all tokens.
+  LogicalResult buildStep(StringRef name, Choose choose);
   /// Only fills the caches with whole prompts: a decoder without a source begins there.
   LogicalResult buildPrefill();
   void buildScore();
@@ -174,7 +181,7 @@ void EntryBuilder::finish(func::FuncOp func, ArrayRef<Value> results, ArrayRef<S
   eraseDeadOperations(func.getBody().front());
 }
 
-LogicalResult EntryBuilder::buildStep(StringRef name, bool isTopK) {
+LogicalResult EntryBuilder::buildStep(StringRef name, Choose choose) {
   constexpr int64_t dynamic = ShapedType::kDynamic;
   SmallVector<Named> arguments{{"ids", ids({dynamic, 1}, {"row", "query"})},
                                {"positions", ids({dynamic}, {"row"})},
@@ -192,7 +199,7 @@ LogicalResult EntryBuilder::buildStep(StringRef name, bool isTopK) {
   step.map(decode.getArgument(0), func.getArgument(0));
   if (failed(buildOperations(step)))
     return failure();
-  Choice choice = chooseTokens(builder, getLogits().getLoc(), step.lookup(getLogits()), isTopK);
+  Choice choice = choose(builder, getLogits().getLoc(), step.lookup(getLogits()));
   finish(func, choice.values, choice.names);
   return success();
 }
@@ -334,8 +341,7 @@ struct DeriveEntries : impl::DeriveEntriesBase<DeriveEntries> {
   /// What decoders have with a source and without one.
   LogicalResult deriveEntries(EntryBuilder &entries, func::FuncOp decode, const SourceValues &values,
                               SymbolTable &symbols) {
-    if (failed(entries.buildStep("step", /*isTopK=*/true)) ||
-        failed(entries.buildStep("probabilities", /*isTopK=*/false)))
+    if (failed(entries.buildStep("step", chooseBest)) || failed(entries.buildStep("logits", keepAll)))
       return failure();
     entries.buildScore();
     entries.buildAttend();

@@ -46,7 +46,7 @@ Family familyOf(FusedOp fused) {
   size_t linears = llvm::range_size(fused.getBody().front().getOps<LinearOp>());
   if (has(fused, [](Operation *op) { return isa<SoftmaxOp>(op); }) && has(fused, makesScores))
     return {"attention"};
-  if (has(fused, [](Operation *op) { return isa<LogSoftmaxOp>(op); }))
+  if (has(fused, [](Operation *op) { return isa<LogSoftmaxOp, LogSumExpOp>(op); }))
     return {"a vocabulary projection"};
   if (linears > 0 && has(fused, [](Operation *op) { return isa<SliceOp>(op); }))
     return {"a recurrent cell"};

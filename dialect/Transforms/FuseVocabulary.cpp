@@ -17,11 +17,10 @@ namespace {
 
 struct FuseVocabulary : impl::FuseVocabularyBase<FuseVocabulary> {
   void runOnOperation() override {
-    SmallVector<LogSoftmaxOp> all;
-    for (auto logSoftmax : getOperation().getOps<LogSoftmaxOp>())
-      all.push_back(logSoftmax);
-    for (LogSoftmaxOp logSoftmax : all)
+    for (LogSoftmaxOp logSoftmax : llvm::to_vector(getOperation().getOps<LogSoftmaxOp>()))
       fuseProjection(logSoftmax);
+    for (LogSumExpOp logSum : llvm::to_vector(getOperation().getOps<LogSumExpOp>()))
+      fuseLogits(logSum);
   }
 
   void fuseProjection(LogSoftmaxOp logSoftmax) {
@@ -39,6 +38,20 @@ struct FuseVocabulary : impl::FuseVocabularyBase<FuseVocabulary> {
       else if (isChoice(reader))
         explainUnfused(reader, "the log_softmax has a second reader");
     }
+    fuse(std::move(group), "vocabulary");
+    ++numFused;
+  }
+
+  /// Here others read the logits too: they are a result of the region.
+  void fuseLogits(LogSumExpOp logSum) {
+    auto linear = logSum.getLogits().getDefiningOp<LinearOp>();
+    if (!linear)
+      return explainUnfused(logSum, "the logits do not come from a linear");
+    Group group;
+    group.members = {linear};
+    if (!findNext(group, linear.getResult(), [&](Operation *next) { return next == logSum; }))
+      return explainUnfused(logSum, "others read the logits before it");
+    group.members.push_back(logSum);
     fuse(std::move(group), "vocabulary");
     ++numFused;
   }

@@ -23,7 +23,7 @@ static bool isParameter(OpOperand &operand) {
 
 static bool actsOnRows(Operation &op) {
   return isa<LinearOp, ActivationOp, AddOp, MulOp, ScaleOp, LayerNormOp, RmsNormOp, L2NormOp, LogSoftmaxOp,
-             PickOp, TopKOp, SliceOp, WhereOp, ConcatOp, QuantiseOp>(op);
+             LogSumExpOp, PickOp, TopKOp, SliceOp, WhereOp, ConcatOp, QuantiseOp>(op);
 }
 
 /// Adds what `op` needs of its block, then `op`.

@@ -143,8 +143,8 @@ def FuseAttention : Attn_FunctionPass<"attn-fuse-attention"> {
 def FuseVocabulary : Attn_FunctionPass<"attn-fuse-vocabulary"> {
   let summary = "Keeps logits out of memory: projection, log-softmax and the choice of tokens are one kernel";
   let description = [{
-    Needs: log_softmax of a linear's output. Leaves: linear, log_softmax and a `top_k` or `pick` after it in one
-    region, if the logits have no other reader.
+    Needs: log_softmax or log_sum_exp of a linear's output. Leaves: linear, log_softmax and a `top_k` or `pick` after it
+    in one region, if the logits have no other reader; linear and log_sum_exp in one that yields the logits too.
 
     Before:
     ```mlir

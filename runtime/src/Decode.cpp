@@ -98,7 +98,7 @@ std::unique_ptr<Search> Decoder::makeSearch(size_t sentence) const {
 
 void Decoder::step() {
   if (rules.needsAll) {
-    session.probabilities();
+    session.logits();
     return;
   }
   stepCandidates = std::min(rules.candidatesWanted(), vocabulary);
@@ -106,9 +106,10 @@ void Decoder::step() {
 }
 
 NextTokens Decoder::nextTokens(int row) const {
-  const int count = rules.needsAll ? vocabulary : stepCandidates;
-  const int32_t *ids = rules.needsAll ? nullptr : session.candidates(row, count);
-  return {{session.scores(row, count), static_cast<size_t>(count)}, ids, vocabulary};
+  if (rules.needsAll)
+    return {{session.scores(row, vocabulary), size_t(vocabulary)}, session.logSum(row), nullptr, vocabulary};
+  const int count = stepCandidates;
+  return {{session.scores(row, count), size_t(count)}, 0, session.candidates(row, count), vocabulary};
 }
 
 std::vector<Move> Decoder::advanceSentence(size_t sentence, int firstRow, int position) {

@@ -128,6 +128,7 @@ TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_option
   rules.minLength = options.min_length;
   rules.maxLength = options.max_length;
   rules.repetitionPenalty = options.repetition_penalty;
+  rules.penalizesLogits = options.sample || options.beam == 1; // as in Transformers
   rules.noRepeatNgramSize = options.no_repeat_ngram_size;
   rules.suppressed = readSet({options.suppressed_count, options.suppressed}, vocabulary, "suppress_tokens");
   rules.beginSuppressed = readSet({options.begin_suppress_count, options.begin_suppress_tokens}, vocabulary,

@@ -19,13 +19,14 @@ EncoderSession::EncoderSession(std::shared_ptr<const Model> model, const attnrt_
   setSize("source", room.source);
   setSize("row", tokens);
   setSize("candidate", encoder.vocabulary);
-  arena = Memory(std::max({arenaFor("encode"), arenaFor("predict"), arenaFor("probabilities")}));
+  arena = Memory(std::max({arenaFor("encode"), arenaFor("predict"), arenaFor("logits")}));
   state = Memory(owner->stateBytes(sizes));
   results = Memory((tokens + room.batch) * encoder.width * int64_t(sizeof(float)));
   ids.resize(tokens);
   types.resize(tokens);
   lengths.resize(room.batch);
   rows.resize(tokens);
+  logSums.resize(tokens);
 }
 
 /// Sizes that no entry of the bundle needs are not there.
@@ -121,9 +122,15 @@ void EncoderSession::predict(const EncoderInput &input, std::span<const attnrt_p
   setSize("candidate", best ? count : 1);
   tensors.push_back(rows.data());
   tensors.push_back(logProbabilities);
-  if (best)
+  if (best) {
     tensors.push_back(best);
-  call(best ? "predict" : "probabilities", std::move(tensors));
+    return call("predict", std::move(tensors));
+  }
+  tensors.push_back(logSums.data());
+  call("logits", std::move(tensors));
+  for (size_t i = 0; i < places.size(); ++i, logProbabilities += encoder.vocabulary)
+    for (int32_t token = 0; token < encoder.vocabulary; ++token)
+      logProbabilities[token] -= logSums[i];
 }
 
 } // namespace attnrt

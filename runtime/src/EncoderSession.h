@@ -39,6 +39,7 @@ private:
 
   Memory results;                                 // batch x source x width, batch x width
   std::vector<int32_t> ids, types, lengths, rows; // batch x source, batch x source, batch, row
+  std::vector<float> logSums;                     // row
 };
 
 } // namespace attnrt

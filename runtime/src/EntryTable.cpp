@@ -28,7 +28,7 @@ std::vector<ExpectedEntry> expectedEntries(const std::string &vocabulary) {
       {"step",
        step,
        {{"scores", "f32", {"row", "1", "candidate"}}, {"candidates", "i32", {"row", "1", "candidate"}}}},
-      {"probabilities", step, {{"log_probabilities", "f32", {"row", "1", vocabulary}}}},
+      {"logits", step, {{"logits", "f32", {"row", "1", vocabulary}}, {"log_sums", "f32", {"row", "1"}}}},
       {"score",
        {targets, {"labels", "i32", {"batch", "target"}}, lengths},
        {{"log_probabilities", "f32", {"batch", "target"}}}},
@@ -46,7 +46,7 @@ std::vector<ExpectedEntry> expectedPromptEntries(const std::string &vocabulary) 
       {"step",
        step,
        {{"scores", "f32", {"row", "1", "candidate"}}, {"candidates", "i32", {"row", "1", "candidate"}}}},
-      {"probabilities", step, {{"log_probabilities", "f32", {"row", "1", vocabulary}}}},
+      {"logits", step, {{"logits", "f32", {"row", "1", vocabulary}}, {"log_sums", "f32", {"row", "1"}}}},
       {"score",
        {targets, {"labels", "i32", {"batch", "target"}}},
        {{"log_probabilities", "f32", {"batch", "target"}}}},
@@ -70,7 +70,7 @@ std::vector<ExpectedEntry> expectedEncoderEntries(const EncoderInfo &encoder) {
       {"predict",
        places,
        {{"scores", "f32", {"row", "candidate"}}, {"candidates", "i32", {"row", "candidate"}}}},
-      {"probabilities", places, {{"log_probabilities", "f32", {"row", vocabulary}}}},
+      {"logits", places, {{"logits", "f32", {"row", vocabulary}}, {"log_sums", "f32", {"row"}}}},
   };
 }
 
@@ -116,7 +116,7 @@ void checkDecoderEntries(const Manifest &manifest) {
 
 void checkEncoderEntries(const Manifest &manifest) {
   checkSizes(manifest, {"batch", "source"});
-  if (manifest.findEntry("predict") >= 0 || manifest.findEntry("probabilities") >= 0)
+  if (manifest.findEntry("predict") >= 0 || manifest.findEntry("logits") >= 0)
     checkSizes(manifest, {"candidate", "row"});
   checkEntries(manifest, expectedEncoderEntries(*manifest.encoder), 1);
 }

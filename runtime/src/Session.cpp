@@ -46,7 +46,7 @@ void Session::allocate() {
   size(Candidate) = std::min(vocabulary, (1 + ends) * room.beam + room.suppressed + ends);
 
   arena = Memory(std::max({EntryCaller::arenaFor("encode"), EntryCaller::arenaFor("prefill"),
-                           arenaFor(ATTNRT_USE_DECODE, "step"), arenaFor(ATTNRT_USE_SAMPLE, "probabilities"),
+                           arenaFor(ATTNRT_USE_DECODE, "step"), arenaFor(ATTNRT_USE_SAMPLE, "logits"),
                            arenaFor(ATTNRT_USE_SCORE, "score"), arenaFor(ATTNRT_USE_ATTEND, "attend")}));
   state = Memory(owner->stateBytes(sizes));
   int64_t resultCount = std::max(slots * size(Candidate), int64_t(room.batch) * mostPositions());
@@ -64,6 +64,7 @@ void Session::allocate() {
   ancestors.resize(slots * mostPositions());
   nextAncestors.resize(slots * mostPositions());
   candidateIds.resize(slots * size(Candidate));
+  logSums.resize(slots);
   targetIds.resize(room.batch * mostPositions());
   labels.resize(room.batch * mostPositions());
 }
@@ -195,10 +196,11 @@ void Session::step(int count) {
   callFor(ATTNRT_USE_DECODE, "step", std::move(tensors));
 }
 
-void Session::probabilities() {
+void Session::logits() {
   std::vector<void *> tensors = stepArguments();
   tensors.push_back(results.data());
-  callFor(ATTNRT_USE_SAMPLE, "probabilities", std::move(tensors));
+  tensors.push_back(logSums.data());
+  callFor(ATTNRT_USE_SAMPLE, "logits", std::move(tensors));
 }
 
 /// The position whose token the target's first one follows: the prompt's last one, or the start token.

@@ -39,10 +39,12 @@ public:
   void step(int count);
   const int32_t *candidates(int row, int count) const { return candidateIds.data() + liveSlots[row] * count; }
 
-  /// Computes the log-probabilities of each row's next token (row x vocabulary).
-  void probabilities();
+  /// Computes the logits of each row's next token (row x vocabulary).
+  void logits();
+  /// What a row's logits have to lose to be log-probabilities.
+  float logSum(int row) const { return logSums[liveSlots[row]]; }
 
-  /// The `count` log-probabilities of a row that step() or probabilities() computed last.
+  /// The `count` numbers of a row that were computed last: log-probabilities by step(), logits by logits().
   const float *scores(int row, int count) const {
     return results.as<float>() + int64_t(liveSlots[row]) * count;
   }
@@ -84,6 +86,7 @@ private:
   std::vector<int32_t> nextPositions;             // row
   std::vector<int32_t> ancestors, nextAncestors;  // row x capacity
   std::vector<int32_t> candidateIds;              // row x candidate
+  std::vector<float> logSums;                     // row
   std::vector<int32_t> targetIds, labels;         // batch x target
   std::vector<int> liveSlots;                     // of each live row: its place in the vectors above
   int stepRows = 0;                               // up to the last of them

@@ -69,7 +69,7 @@ bool isMoreProbable(const Candidate &a, const Candidate &b) {
 }
 
 Candidate readToken(const NextTokens &next, size_t at) {
-  const float logProbability = next.logProbabilities[at];
+  const float logProbability = next.logits[at] - next.logSum;
   const int32_t id = next.ids ? next.ids[at] : static_cast<int32_t>(at);
   // Ids go back into the model.
   check(id >= 0 && id < next.vocabulary && !std::isnan(logProbability), ATTNRT_KERNEL_FAILED,
@@ -82,8 +82,8 @@ Candidate readToken(const NextTokens &next, size_t at) {
 std::vector<Candidate> readBest(const NextTokens &next, size_t count) {
   std::vector<Candidate> best;
   best.reserve(count);
-  for (size_t i = 0; i < next.logProbabilities.size(); ++i) {
-    if (best.size() == count && next.logProbabilities[i] <= best.front().logProbability)
+  for (size_t i = 0; i < next.logits.size(); ++i) {
+    if (best.size() == count && next.logits[i] - next.logSum <= best.front().logProbability)
       continue;
     if (best.size() == count) {
       std::pop_heap(best.begin(), best.end(), isMoreProbable);
@@ -103,7 +103,7 @@ std::vector<Candidate> readListed(const NextTokens &next, const std::vector<int3
 }
 
 std::vector<Candidate> readAll(const NextTokens &next) {
-  std::vector<Candidate> all(next.logProbabilities.size());
+  std::vector<Candidate> all(next.logits.size());
   for (size_t i = 0; i < all.size(); ++i)
     all[i] = readToken(next, i);
   return all;
@@ -116,15 +116,18 @@ std::vector<Candidate> readTokens(const TokenRules &rules, const SentenceRules &
   if (!sentence.shortlist.empty())
     return readListed(next, sentence.shortlist);
   const bool needsEvery = next.ids || rules.repetitionPenalty < 1 || rules.renormalizes;
-  return needsEvery || count >= next.logProbabilities.size() ? readAll(next) : readBest(next, count);
+  return needsEvery || count >= next.logits.size() ? readAll(next) : readBest(next, count);
 }
 
-/// Keskar et al. 2019 (CTRL), in the form for any sign.
-void penalizeRepeated(std::vector<Candidate> &candidates, const std::vector<int32_t> &repeated,
-                      float penalty) {
+/// Keskar et al. 2019 (CTRL), in the form for any sign. `logSum`: what logits are above the scores, or 0
+/// where scores themselves are meant.
+void penalizeRepeated(std::vector<Candidate> &candidates, const std::vector<int32_t> &repeated, float penalty,
+                      float logSum) {
   for (Candidate &candidate : candidates)
-    if (contains(repeated, candidate.id))
-      candidate.score = candidate.score < 0 ? candidate.score * penalty : candidate.score / penalty;
+    if (contains(repeated, candidate.id)) {
+      const float logit = candidate.score + logSum;
+      candidate.score = (logit < 0 ? logit * penalty : logit / penalty) - logSum;
+    }
 }
 
 void renormalize(std::vector<Candidate> &candidates) {
@@ -162,7 +165,7 @@ std::vector<Candidate> chooseCandidates(const TokenRules &rules, const SentenceR
     return candidate.logProbability == -std::numeric_limits<float>::infinity() ||
            contains(forbidden, candidate.id) || contains(rules.suppressed, candidate.id);
   });
-  penalizeRepeated(candidates, repeated, rules.repetitionPenalty);
+  penalizeRepeated(candidates, repeated, rules.repetitionPenalty, rules.penalizesLogits ? next.logSum : 0);
   if (rules.renormalizes)
     renormalize(candidates);
   return candidates;

@@ -23,7 +23,8 @@ struct Candidate {
 
 /// What the model says about the token after one hypothesis.
 struct NextTokens {
-  std::span<const float> logProbabilities;
+  std::span<const float> logits;
+  float logSum;       // logits less this are log-probabilities; 0 where they are that already
   const int32_t *ids; // of each, best first; null: all of the vocabulary in the order of ids, which a
                       // sentence with a shortlist needs
   int32_t vocabulary;
@@ -34,6 +35,7 @@ struct TokenRules {
   std::vector<int32_t> ends;
   int minLength = 0, maxLength = 1;
   float repetitionPenalty = 1;
+  bool penalizesLogits = false;               // not log-probabilities
   int noRepeatNgramSize = 0;                  // 0: none
   std::vector<int32_t> suppressed;            // sorted
   std::vector<int32_t> beginSuppressed;       // sorted; right after what is forced

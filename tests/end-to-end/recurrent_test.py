@@ -79,7 +79,7 @@ class RecurrentModel:
 
     def test_each_layer_is_one_cell_kernel(self):
         planned = attnc("compile", self.spec, "--emit", "outlined", "--weights", "random:1")
-        step = planned[planned.index("func.func @step"):planned.index("func.func @probabilities")]
+        step = planned[planned.index("func.func @step"):planned.index("func.func @logits")]
         self.assertEqual(self.network.layers, len(re.findall(r"attn\.call @cell_", step)))
         encode = planned[planned.index("func.func @encode"):planned.index("func.func @step")]
         self.assertEqual(self.network.layers * len(self.network.directions), len(re.findall(r"attn\.call @cell_", encode)))

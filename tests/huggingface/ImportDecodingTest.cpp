@@ -154,12 +154,6 @@ TEST(ImportDecoding, BeamSearchThatSamplesIsTold) {
       "drawn one by one\n");
 }
 
-TEST(ImportDecoding, APenaltyOfGreedySearchIsTold) {
-  expectHolds(saidOf(R"({"repetition_penalty": 1.5})"), "so greedy outputs can differ");
-  expectSays(R"({"repetition_penalty": 1.5, "num_beams": 2})", "");
-  expectSays(R"({"repetition_penalty": 1.0})", "");
-}
-
 TEST(ImportDecoding, ErrorsOfTheSpecNameWhereTheyComeFrom) {
   Imported result = imported({{"generation_config.json", R"({"length_penalty": 50, "eos_token_id": 70})"},
                               {"model.safetensors", allTensors()}});

@@ -265,15 +265,19 @@ static KernelCase vocabularyCase(int in, int words, const std::string &what) {
   std::string panels = std::to_string((words + 31) / 32);
   std::string scratch = "tensor<?x" + panels + "xf32, #attn.axes<row, panel>>";
   std::string head = "attn.kernel @k ";
-  if (!what.empty())
+  if (what == "top_k" || what == "pick")
     head += "scratch [" + scratch + ", " + scratch + "] ";
   std::string ids = "tensor<?xi32, #attn.axes<row>>", picked = "tensor<?xf32, #attn.axes<row>>";
   std::string best = "tensor<?x?xf32, #attn.axes<row, candidate>>",
               words32 = "tensor<?x?xi32, #attn.axes<row, candidate>>";
   std::string text = head + "{\n^bb0(%x: " + x + ", %w: " + w + ", %b: " + b +
                      (what == "pick" ? ", %ids: " + ids : "") + "):\n  %0 = attn.linear %x, %w bias %b : (" +
-                     x + ", " + w + ", " + b + ") -> " + l + "\n  %1 = attn.log_softmax %0 : " + l + "\n";
-  if (what == "top_k")
+                     x + ", " + w + ", " + b + ") -> " + l + "\n";
+  text += what == "log_sum_exp" ? "  %1 = attn.log_sum_exp %0 : (" + l + ") -> " + picked + "\n"
+                                : "  %1 = attn.log_softmax %0 : " + l + "\n";
+  if (what == "log_sum_exp")
+    text += "  attn.yield %0, %1 : " + l + ", " + picked + "\n}\n";
+  else if (what == "top_k")
     text += "  %2, %3 = attn.top_k %1 : (" + l + ") -> (" + best + ", " + words32 +
             ")\n  attn.yield %2, %3 : " + best + ", " + words32 + "\n}\n";
   else if (what == "pick")
@@ -300,7 +304,7 @@ static KernelCase vocabularyCase(int in, int words, const std::string &what) {
 
 std::vector<KernelCase> vocabularyCases() {
   std::vector<KernelCase> cases;
-  for (const char *what : {"", "top_k", "pick"}) {
+  for (const char *what : {"", "top_k", "pick", "log_sum_exp"}) {
     cases.push_back(vocabularyCase(20, 43, what));
     cases.push_back(vocabularyCase(64, 3200, what));
   }
@@ -308,10 +312,10 @@ std::vector<KernelCase> vocabularyCases() {
 }
 
 std::vector<KernelCase> narrowVocabularyCases() {
-  return {vocabularyCase(20, 33, "pick"),    vocabularyCase(20, 40, ""),
-          vocabularyCase(20, 43, "top_k"),   vocabularyCase(20, 64, "pick"),
-          vocabularyCase(20, 100, "top_k"),  vocabularyCase(256, 74, "top_k"),
-          vocabularyCase(272, 1010, "top_k")};
+  return {vocabularyCase(20, 33, "pick"),       vocabularyCase(20, 40, ""),
+          vocabularyCase(20, 5, "log_sum_exp"), vocabularyCase(20, 43, "top_k"),
+          vocabularyCase(20, 64, "pick"),       vocabularyCase(20, 100, "top_k"),
+          vocabularyCase(256, 74, "top_k"),     vocabularyCase(272, 1010, "top_k")};
 }
 
 //===----------------------------------------------------------------------===//
@@ -415,6 +419,10 @@ std::vector<KernelCase> rowCases() {
                          "  %0 = attn.softmax %x : " + s + "\n  attn.yield %0 : " + s + "\n", keys, 1e-6));
   cases.push_back(simple("log_softmax", "%x: " + x,
                          "  %0 = attn.log_softmax %x : " + x + "\n  attn.yield %0 : " + x + "\n",
+                         rowSizes({1, 9}), 4e-6));
+  cases.push_back(simple("log_sum_exp", "%x: " + x,
+                         "  %0 = attn.log_sum_exp %x : (" + x + ") -> tensor<?xf32, #attn.axes<row>>\n" +
+                             "  attn.yield %0 : tensor<?xf32, #attn.axes<row>>\n",
                          rowSizes({1, 9}), 4e-6));
   cases.push_back(simple("masks", "%x: " + s + ", %lengths: " + l,
                          "  %0 = attn.causal_mask %x : " + s + "\n  %1 = attn.padding_mask %0, %lengths : (" +

@@ -102,6 +102,7 @@ Array Interpreter::runRows(mlir::Operation *op) {
       })
       .Case([&](attn::IncrementOp op) { return map(get(op.getInput()), [](double x) { return x + 1; }); })
       .Case([&](attn::LogSoftmaxOp op) { return logSoftmax(get(op.getLogits())); })
+      .Case([&](attn::LogSumExpOp op) { return logSumExp(get(op.getLogits())); })
       .Case([&](attn::PickOp op) { return pick(get(op.getInput()), get(op.getIds())); })
       .Default([&](mlir::Operation *op) { return runAttention(op); });
 }

@@ -440,16 +440,23 @@ Array take(const Array &x, const Array &index) {
 // Vocabulary
 //===----------------------------------------------------------------------===//
 
+Array logSumExp(const Array &logits) {
+  Array result = zeros({logits.shape.begin(), logits.shape.end() - 1});
+  forRows(logits, [&](int64_t number, int64_t first) {
+    auto row = logits.values.begin() + first, end = row + logits.extent(-1);
+    double maximum = *std::max_element(row, end), sum = 0;
+    for (auto logit = row; logit != end; ++logit)
+      sum += std::exp(*logit - maximum);
+    result.values[number] = maximum + std::log(sum);
+  });
+  return result;
+}
+
 Array logSoftmax(const Array &logits) {
-  Array result = logits;
-  int64_t width = logits.extent(-1);
-  forRows(logits, [&](int64_t, int64_t first) {
-    auto row = logits.values.begin() + first;
-    double maximum = *std::max_element(row, row + width), sum = 0;
-    for (int64_t w = 0; w < width; ++w)
-      sum += std::exp(row[w] - maximum);
-    for (int64_t w = 0; w < width; ++w)
-      result.values[first + w] = row[w] - maximum - std::log(sum);
+  Array result = logits, logSum = logSumExp(logits);
+  forRows(logits, [&](int64_t number, int64_t first) {
+    for (int64_t w = 0; w < logits.extent(-1); ++w)
+      result.values[first + w] -= logSum.values[number];
   });
   return result;
 }

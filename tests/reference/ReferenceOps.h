@@ -80,6 +80,7 @@ Array lookup(const Array &cache, const Array &ancestors);
 Array take(const Array &x, const Array &index);
 
 // Vocabulary
+Array logSumExp(const Array &logits);
 Array logSoftmax(const Array &logits);
 Array pick(const Array &x, const Array &ids);
 std::pair<Array, Array> topK(const Array &x, int64_t candidates);

@@ -54,6 +54,8 @@ bool isAllowed(const Ids &history, size_t given, int32_t token, const attnrt_dec
          hasId(options.shortlists[0].count, options.shortlists[0].ids, token);
 }
 
+double penalize(double score, double penalty) { return score < 0 ? score * penalty : score / penalty; }
+
 /// What each next token counts; minus infinity where it is not allowed.
 std::vector<double> scoresOf(const Ids &source, const Ids &ids, const attnrt_decode_options &options) {
   Ids history{start};
@@ -61,10 +63,12 @@ std::vector<double> scoresOf(const Ids &source, const Ids &ids, const attnrt_dec
   const size_t given = options.forced_bos_token_id >= 0 ? 1 : 0;
   const std::vector<float> next = nextLogProbabilities(source, history);
   std::vector<double> scores(next.begin(), next.end());
+  const bool penalizesLogits = options.sample || options.beam == 1;
+  const double logSum = penalizesLogits ? nextLogSum(source, history) : 0;
   double sum = 0;
   for (int32_t v = 0; v < targetVocabulary; ++v) {
-    if (std::count(history.begin(), history.end(), v)) // all of them negative
-      scores[v] *= static_cast<double>(options.repetition_penalty);
+    if (std::count(history.begin(), history.end(), v))
+      scores[v] = penalize(scores[v] + logSum, options.repetition_penalty) - logSum;
     if (!isAllowed(history, given, v, options))
       scores[v] = -INFINITY;
     sum += std::exp(scores[v]);

@@ -23,18 +23,28 @@ using Json = nlohmann::ordered_json;
 // The sizes in the order of the manifest.
 enum { Batch, Candidate, Capacity, History, Row, Slot, Source, Target };
 
-/// Log-probabilities from a number: spread widely enough that searches differ, and never equal.
-std::vector<float> spread(uint64_t seed) {
-  std::vector<double> logits(targetVocabulary);
+/// Logits from a number: spread widely enough that searches differ, and never equal.
+std::vector<float> spreadLogits(uint64_t seed) {
+  std::vector<float> logits(targetVocabulary);
   for (int32_t v = 0; v < targetVocabulary; ++v)
-    logits[v] = static_cast<double>(XXH3_64bits_withSeed(&v, sizeof v, seed) % 10007) / 10007 * 4;
+    logits[v] = static_cast<float>(XXH3_64bits_withSeed(&v, sizeof v, seed) % 10007) / 10007 * 4;
   logits[pad] = logits[start] = -20; // as trained models have it
+  return logits;
+}
+
+float logSumOf(const std::vector<float> &logits) {
   double sum = 0;
-  for (const double logit : logits)
-    sum += std::exp(logit);
-  std::vector<float> result;
-  for (const double logit : logits)
-    result.push_back(static_cast<float>(logit - std::log(sum)));
+  for (const float logit : logits)
+    sum += std::exp(static_cast<double>(logit));
+  return static_cast<float>(std::log(sum));
+}
+
+/// Their log-probabilities.
+std::vector<float> spread(uint64_t seed) {
+  std::vector<float> result = spreadLogits(seed);
+  const float logSum = logSumOf(result);
+  for (float &value : result)
+    value -= logSum;
   return result;
 }
 
@@ -119,13 +129,14 @@ int32_t step(const attnrt_invocation *call) {
                                      reinterpret_cast<uint8_t *>(&call));
 }
 
-int32_t probabilities(const attnrt_invocation *call) {
+int32_t logits(const attnrt_invocation *call) {
   if (const int32_t code = beginStep(*call))
     return code;
   State state(*call);
   for (int64_t row = 0; row < call->sizes[Row]; ++row) {
-    const std::vector<float> all = spread(rowHash(*call, state, row));
+    const std::vector<float> all = spreadLogits(rowHash(*call, state, row));
     std::copy(all.begin(), all.end(), tensor<float>(*call, 5) + row * targetVocabulary);
+    tensor<float>(*call, 6)[row] = logSumOf(all);
   }
   return 0;
 }
@@ -202,8 +213,9 @@ Json entryList() {
                     {tensorInfo("scores", "f32", {"row", 1, "candidate"}),
                      tensorInfo("candidates", "i32", {"row", 1, "candidate"})},
                     "64 * candidate * row"),
-          entryInfo("probabilities", rowArguments,
-                    Json::array({tensorInfo("log_probabilities", "f32", {"row", 1, targetVocabulary})}),
+          entryInfo("logits", rowArguments,
+                    {tensorInfo("logits", "f32", {"row", 1, targetVocabulary}),
+                     tensorInfo("log_sums", "f32", {"row", 1})},
                     "64"),
           entryInfo("score", {targets, tensorInfo("labels", "i32", {"batch", "target"}), lengths},
                     Json::array({tensorInfo("log_probabilities", "f32", {"batch", "target"})}), "64"),
@@ -213,16 +225,24 @@ Json entryList() {
 
 constexpr attnrt_entry entries[] = {{"encode", encode, encodeArena},
                                     {"step", step, stepArena},
-                                    {"probabilities", probabilities, otherArena},
+                                    {"logits", logits, otherArena},
                                     {"score", score, otherArena},
                                     {"attend", attend, otherArena}};
 void *const kernels[] = {nullptr};
 const attnrt_variant variants[] = {{"plain", "", kernels}, {"future", "no_such_feature", kernels}};
 
+uint64_t hashOf(const Ids &source, const Ids &history) {
+  return hashIds(source.data(), source.size()) ^ hashIds(history.data(), history.size());
+}
+
 } // namespace
 
 std::vector<float> nextLogProbabilities(const Ids &source, const Ids &history) {
-  return spread(hashIds(source.data(), source.size()) ^ hashIds(history.data(), history.size()));
+  return spread(hashOf(source, history));
+}
+
+float nextLogSum(const Ids &source, const Ids &history) {
+  return logSumOf(spreadLogits(hashOf(source, history)));
 }
 
 Trace &trace() {

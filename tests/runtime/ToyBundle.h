@@ -26,6 +26,9 @@ constexpr int32_t pad = 0, start = 1, end = 2;
 /// The log-probabilities of the token after `history` (which begins with the start token).
 std::vector<float> nextLogProbabilities(const Ids &source, const Ids &history);
 
+/// What these are below the logits.
+float nextLogSum(const Ids &source, const Ids &history);
+
 /// What happened inside the entries, to be checked from outside.
 struct Trace {
   std::atomic<int> steps{0};

@@ -156,8 +156,7 @@ class Transformers(unittest.TestCase):
             for stopping in ("true", "false"):
                 more = ["--early-stopping", stopping, *flags]
                 self.compare(more, {"early_stopping": stopping == "true", **options}, 3, 3)
-            if "repetition_penalty" not in options:  # applied to logits there where there is no beam
-                self.compare(flags, options, 1, 1)
+            self.compare(flags, options, 1, 1)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define ATTNRT_ABI_VERSION 2
+#define ATTNRT_ABI_VERSION 3
 
 /* Services for the kernels of one session; its address is the user context of every kernel. A null user
  * context is allowed: loops then run serially and errors are only return codes. So is a null function. */

@@ -19,8 +19,10 @@ module {
     %logits = attn.linear %x, %w : (tensor<?x8xf32, #attn.axes<row, width>>, tensor<43x8xf32>) -> tensor<?x43xf32, #attn.axes<row, width>>
     return %logits : tensor<?x43xf32, #attn.axes<row, width>>
   }
-  // CHECK-LABEL: func.func @probabilities(
-  // CHECK-SAME: {attn.name = "log_probabilities"}
-  // CHECK: %[[P:.*]] = attn.log_softmax
-  // CHECK-NEXT: return %[[P]]
+  // CHECK-LABEL: func.func @logits(
+  // CHECK-SAME: {attn.name = "logits"}
+  // CHECK-SAME: {attn.name = "log_sums"}
+  // CHECK: %[[ALL:.*]] = attn.linear
+  // CHECK-NEXT: %[[SUM:.*]] = attn.log_sum_exp %[[ALL]]
+  // CHECK-NEXT: return %[[ALL]], %[[SUM]]
 }

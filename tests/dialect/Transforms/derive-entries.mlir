@@ -51,10 +51,10 @@
 // CHECK: %[[BEST:.*]], %[[BEST_IDS:.*]] = attn.top_k %[[P]]
 // CHECK: return %[[BEST]], %[[BEST_IDS]]
 
-// CHECK-LABEL: func.func @probabilities(
+// CHECK-LABEL: func.func @logits(
 // CHECK: attn.append
-// CHECK: %[[P:.*]] = attn.log_softmax
-// CHECK-NEXT: return %[[P]]
+// CHECK: %[[SUM:.*]] = attn.log_sum_exp %[[LOGITS:.*]] :
+// CHECK-NEXT: return %[[LOGITS]], %[[SUM]]
 
 // CHECK-LABEL: func.func @score(
 // CHECK-SAME: %[[IDS:.*]]: tensor<?x?xi32, #attn.axes<batch, target>> {attn.name = "target_ids"}

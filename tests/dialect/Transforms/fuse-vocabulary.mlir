@@ -2,6 +2,7 @@
 
 !x = tensor<?x1x8xf32, #attn.axes<row, query, width>>
 !logits = tensor<?x1x43xf32, #attn.axes<row, query, width>>
+!sums = tensor<?x1xf32, #attn.axes<row, query>>
 !best = tensor<?x1x?xf32, #attn.axes<row, query, candidate>>
 !best_ids = tensor<?x1x?xi32, #attn.axes<row, query, candidate>>
 
@@ -53,4 +54,36 @@ func.func @keeps_logits_that_others_read(%x: !x, %w: tensor<43x8xf32>) -> (!logi
   // expected-remark @below {{not fused: the logits have a second reader}}
   %p = attn.log_softmax %l : !logits
   return %p, %l : !logits, !logits
+}
+
+// CHECK-LABEL: @yields_logits_and_their_sum(
+func.func @yields_logits_and_their_sum(%x: !x, %w: tensor<43x8xf32>) -> (!logits, !sums) {
+  // CHECK-NEXT: %[[ALL:.*]]:2 = attn.fused
+  // CHECK: attn.linear
+  // CHECK-NEXT: attn.log_sum_exp
+  // CHECK: return %[[ALL]]#0, %[[ALL]]#1
+  // expected-remark @below {{fused: vocabulary of linear, log_sum_exp}}
+  %l = attn.linear %x, %w : (!x, tensor<43x8xf32>) -> !logits
+  %s = attn.log_sum_exp %l : (!logits) -> !sums
+  return %l, %s : !logits, !sums
+}
+
+// CHECK-LABEL: @sums_what_is_read_before(
+func.func @sums_what_is_read_before(%x: !x, %w: tensor<43x8xf32>) -> (!logits, !sums) {
+  // CHECK-NOT: attn.fused
+  // CHECK: return
+  %l = attn.linear %x, %w : (!x, tensor<43x8xf32>) -> !logits
+  %a = attn.activation relu %l : !logits
+  // expected-remark @below {{not fused: others read the logits before it}}
+  %s = attn.log_sum_exp %l : (!logits) -> !sums
+  return %a, %s : !logits, !sums
+}
+
+// CHECK-LABEL: @sums_what_is_no_projection(
+func.func @sums_what_is_no_projection(%l: !logits) -> !sums {
+  // CHECK-NOT: attn.fused
+  // CHECK: return
+  // expected-remark @below {{not fused: the logits do not come from a linear}}
+  %s = attn.log_sum_exp %l : (!logits) -> !sums
+  return %s : !sums
 }

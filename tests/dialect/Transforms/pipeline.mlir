@@ -31,8 +31,8 @@
 // CHECK: attn.call @linear_64x43_log_softmax_top_k({{.*}}) places [#attn.place<result, <0>>, #attn.place<result, <1>>] scratch [
 // CHECK-NOT: attn.call
 
-// CHECK-LABEL: func.func @probabilities(
-// CHECK: attn.call @linear_64x43_log_softmax({{.*}}) places [#attn.place<result, <0>>]
+// CHECK-LABEL: func.func @logits(
+// CHECK: attn.call @linear_64x43_log_sum_exp({{.*}}) places [#attn.place<result, <0>>, #attn.place<result, <1>>]
 
 // CHECK-LABEL: func.func @score(
 // CHECK: attn.call @attention_4x16_causal(
