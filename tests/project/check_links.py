@@ -6,7 +6,6 @@ usage: check_links.py ROOT
 """
 import pathlib
 import re
-import subprocess
 import sys
 
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
@@ -20,11 +19,18 @@ def links(page):
             yield (page.parent / target).resolve()
 
 
+def find_pages(folder):
+    """The Markdown files of the tree; what is built or installed lies in `build...` and in hidden folders."""
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and not path.name.startswith((".", "build")):
+            yield from find_pages(path)
+        elif path.suffix == ".md":
+            yield path
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=root,
-                            capture_output=True, text=True)
-    pages = [root / name for name in listed.stdout.split()] or [p for p in root.glob("*.md")] + [*root.glob("docs/**/*.md")]
+    pages = list(find_pages(root))
     messages = [f"{page.relative_to(root)}: no {target}" for page in pages for target in links(page) if not target.exists()]
     known = set(links(root / "docs/README.md"))
     for index in [page for page in known if page.name == "README.md"]:
