@@ -47,7 +47,9 @@ private:
   using Batch = std::vector<const EncoderLine *>;
 
   attnrt_session_options makeCapacity() const;
-  std::optional<int32_t> token(const char *name) const;
+  std::optional<int32_t> maskToken() const;
+  /// How many tokens text gets before it (`source_start`) or after it (`source_end`).
+  std::ptrdiff_t countOf(const char *tokens) const;
   Ids tokenize(const std::string &text) const;
   EncoderLine readLine(const std::string &line) const;
   std::vector<EncoderLine> read(const std::vector<std::string> &lines) const;
@@ -74,9 +76,13 @@ attnrt_session_options EncoderRunner::makeCapacity() const {
   return capacity;
 }
 
-std::optional<int32_t> EncoderRunner::token(const char *name) const {
-  const Json &id = manifest["tokens"][name];
+std::optional<int32_t> EncoderRunner::maskToken() const {
+  const Json &id = manifest["tokens"]["mask"];
   return id.is_null() ? std::nullopt : std::optional(id.get<int32_t>());
+}
+
+std::ptrdiff_t EncoderRunner::countOf(const char *tokens) const {
+  return static_cast<std::ptrdiff_t>(manifest["tokens"][tokens].size());
 }
 
 Ids EncoderRunner::tokenize(const std::string &text) const {
@@ -93,8 +99,8 @@ EncoderLine EncoderRunner::readLine(const std::string &text) const {
   if (manifest["token_types"] < 2)
     throw std::runtime_error("has a second sentence after a TAB, but the model has no second token type");
   Ids second = tokenize(text.substr(tab + 1));
-  if (!options.bundle.ids && token("source_start")) // one start token for both
-    second.erase(second.begin());
+  if (!options.bundle.ids) // the start tokens are for both
+    second.erase(second.begin(), second.begin() + countOf("source_start"));
   line.second = line.ids.size();
   line.ids.insert(line.ids.end(), second.begin(), second.end());
   line.types.resize(line.ids.size(), 1);
@@ -103,7 +109,7 @@ EncoderLine EncoderRunner::readLine(const std::string &text) const {
 
 /// Up to the first line with a mistake, unless such lines are skipped.
 std::vector<EncoderLine> EncoderRunner::read(const std::vector<std::string> &texts) const {
-  const std::optional<int32_t> mask = token("mask");
+  const std::optional<int32_t> mask = maskToken();
   std::vector<EncoderLine> lines;
   for (const std::string &text : texts) {
     EncoderLine &line = lines.emplace_back();
@@ -211,7 +217,7 @@ void EncoderRunner::printVectors(const Batch &batch) {
 std::vector<Mask> EncoderRunner::predict(const EncoderLine &line) {
   std::vector<attnrt_place> places;
   for (size_t i = 0; i < line.ids.size(); ++i)
-    if (line.ids[i] == *token("mask"))
+    if (line.ids[i] == *maskToken())
       places.push_back({0, i});
   const std::vector<Ids> sources = {line.ids}, types = {line.types};
   const auto predictions = sessionFor({&line}).predict(
@@ -233,10 +239,9 @@ std::string EncoderRunner::write(const EncoderLine &line, const Ids &ids) const 
         text += (text.empty() ? "" : " ") + std::to_string(id);
       return text;
     }
-    if (begin == 0 && token("source_start"))
-      kept.erase(kept.begin());
-    if (token("source_end"))
-      kept.pop_back();
+    if (begin == 0)
+      kept.erase(kept.begin(), kept.begin() + countOf("source_start"));
+    kept.erase(kept.end() - countOf("source_end"), kept.end());
     text = model.detokenize(ATTNRT_SOURCE, kept);
     std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
     return text;

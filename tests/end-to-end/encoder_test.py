@@ -116,6 +116,37 @@ class EncoderTest(unittest.TestCase):
         self.assertEqual(1, done.returncode)
         self.assertIn("golden case 1: element 2", done.stderr)
 
+    def test_text_gets_start_and_end_tokens_and_loses_them_again(self):
+        words = scratch("words.txt")
+        words.write_text("".join(f"w{i}\n" for i in range(45)))
+        spec = (SPECS / "encoder.yaml").read_text().replace(
+            "model:\n", f"model:\n  tokenizer: {{kind: vocabulary, file: {words}}}\n", 1)
+        given = "tokens: {source_start: 1, source_end: 2, mask: 3}"
+        self.assertIn(given, spec)
+        for number, (tokens, start, end) in enumerate([
+                (given, [1], [2]),
+                ("tokens: {mask: 3}", [], []),
+                ("tokens: {source_start: [1, 4], source_end: [5, 2], mask: 3}", [1, 4], [5, 2])]):
+            with self.subTest(tokens):
+                path = scratch(f"text-{number}.yaml")
+                path.write_text(spec.replace(given, tokens))
+                bundle = compile_bundle(path, "--weights", "random:1", "--target", "x86-64")
+
+                def run(text, *options):
+                    return attnc("run", bundle, *options, text=text + "\n").splitlines()
+
+                def numbers(*parts):
+                    return "\t".join(ids(part) for part in parts)
+
+                inputs = numbers(start + [7, 3, 9] + end, [8, 3] + end)
+                for options in ["--vectors", "tokens"], ["--vectors", "mean"]:
+                    self.assertEqual(run(inputs, "--ids", *options), run("w7 w3 w9\tw8 w3", *options))
+                filled, = run(inputs, "--ids", "--fill-mask")
+                best = [[int(i) for i in part.split()] for part in filled.split("\t")]
+                best = best[0][len(start):len(best[0]) - len(end)], best[1][:len(best[1]) - len(end)]
+                wanted = "\t".join(" ".join(f"w{i}" for i in part) for part in best)
+                self.assertEqual([wanted], run("w7 w3 w9\tw8 w3", "--fill-mask"))
+
     def test_mistakes_are_told(self):
         for text, options, message in [
                 ("5 6\n", ["--beam", 4], "--beam has no meaning for 'encoder', an encoder that does not decode"),
