@@ -165,7 +165,8 @@ std::vector<Candidate> makeForced(size_t number, int32_t language, int32_t vocab
                                                      : options.forced_bos_token_id;
   require(first >= -1 && first < vocabulary, "'forced_bos_token_id' is ", first, " for sentence ", number,
           ", which is not in 0 to ", vocabulary - 1, ", or -1 for none");
-  if (first >= 0)
+  const bool isLastToo = options.max_length == 1 && options.forced_eos_token_id >= 0; // which prevails
+  if (first >= 0 && !isLastToo)
     forced.push_back({first, 0, 0});
   if (options.prefixes)
     for (const int32_t id : readIds(options.prefixes[number], vocabulary, "prefixes"))

@@ -75,6 +75,18 @@ TEST_F(TokenRules, ForcedFirstAndLastTokensCountNothing) {
     });
 }
 
+TEST_F(TokenRules, TheForcedLastTokenPrevailsWhereItIsTheFirst) {
+  attnrt_decode_options options = model.decodeOptions();
+  options.forced_bos_token_id = 5;
+  options.forced_eos_token_id = toy::end;
+  options.max_length = 1;
+  const auto lists = session(8, 1, 12).decode(toy::testSources(), options);
+  for (const auto &list : lists) {
+    EXPECT_EQ(list[0].ids, Ids());
+    EXPECT_TRUE(list[0].ended);
+  }
+}
+
 TEST_F(TokenRules, ShortlistsLeaveTheirTokensAndTheEnd) {
   const int32_t ids[] = {6, 3, 3, 4};
   const attnrt_ids list{4, ids};
