@@ -72,6 +72,8 @@ class Gpt2(unittest.TestCase):
         flags = ["--beam", 4, "--early-stopping", "true"]
         wanted = [self.generate(p, repetition_penalty=1.5, **search) for p in PROMPTS]
         self.assertEqual(wanted, self.decode("--repetition-penalty", 1.5, *flags))
+        wanted = [self.generate(p, repetition_penalty=1.5) for p in PROMPTS]
+        self.assertEqual(wanted, self.decode("--repetition-penalty", 1.5))
         wanted = [self.generate(p, no_repeat_ngram_size=2) for p in PROMPTS]
         self.assertEqual(wanted, self.decode("--no-repeat-ngram-size", 2))
 
