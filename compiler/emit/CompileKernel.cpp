@@ -6,6 +6,7 @@
 #include "compiler/emit/CompileKernel.h"
 
 #include "compiler/schedules/KernelPipeline.h"
+#include "compiler/schedules/cpu/PrefetchPanels.h"
 #include "compiler/schedules/cpu/SkipMaskedKeys.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -70,6 +71,7 @@ static llvm::Error writeObject(attn::KernelOp kernel, const Halide::Target &targ
     return pipeline.takeError();
   Halide::Pipeline whole(pipeline->outputs);
   whole.add_custom_lowering_pass(makeSkipMaskedKeys().release());
+  whole.add_custom_lowering_pass(makePrefetchPanels().release());
   Halide::Module module =
       whole.compile_to_module(pipeline->arguments, name, target, Halide::LinkageType::External);
   if (pipeline->firstSharesSecond)

@@ -20,6 +20,7 @@ struct MatmulTile {
   int columns;
   int serves = rows;       // inputs of up to so many rows; the last tile of a list serves any number
   int steps = 0;           // over the input at a time, where row tiles share weights
+  bool prefetches = false; // row tiles fetch the weights of the next columns; whole panels
   bool isExternal = false; // matrix instructions sum up (MatrixTiles.c); `columns` is a multiple of 32 then
 
   /// Several row tiles share the weights that are at hand.

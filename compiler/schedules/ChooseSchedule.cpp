@@ -19,7 +19,7 @@ namespace attnc {
 static std::vector<MatmulTile> cachedTiles(CpuClass kind) {
   switch (kind) {
   case CpuClass::Avx512:
-    return {{1, 128}, {4, 64}, {8, 32}, {6, 64}};
+    return {{1, 128}, {4, 64}, {8, 32}, {.rows = 6, .columns = 64, .prefetches = true}};
   case CpuClass::Avx2:
     return {{1, 64}, {4, 16}, {4, 16, 16, 64}, {6, 16}};
   case CpuClass::Baseline:
@@ -35,7 +35,7 @@ static std::vector<MatmulTile> cachedTiles(CpuClass kind) {
 static std::vector<MatmulTile> streamedTiles(CpuClass kind) {
   switch (kind) {
   case CpuClass::Avx512:
-    return {{1, 128}, {2, 128, 16, 16}, {6, 64}};
+    return {{1, 128}, {2, 128, 16, 16}, {.rows = 6, .columns = 64, .prefetches = true}};
   case CpuClass::Avx2:
     return {{1, 64}, {1, 64, 16, 16}, {6, 16}};
   case CpuClass::Baseline:
@@ -79,6 +79,9 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool share
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   MatmulSchedule schedule = chooseMatmul(cpu, std::max(1, weight.in / weight.group), weight.out);
+  if (inputs.scales) // a quarter of the bytes: what is asked for too early costs more than it saves
+    for (MatmulTile &tile : schedule.tiles)
+      tile.prefetches = false;
   if (!cpu.hasMatrixTiles || inputs.external.empty())
     return schedule;
   MatmulTile external{.rows = 32, .columns = 128, .serves = 32, .isExternal = true};

@@ -117,7 +117,7 @@ std::vector<Measurement> measurements() {
     linear(rows, 512, 512);
   linear(256, 512, 2048);
   linear(256, 2048, 512);
-  for (int64_t rows : {8, 4, 1}) // more weights than the second cache holds
+  for (int64_t rows : {64, 32, 24, 8, 4, 1}) // more weights than the second cache holds
     linear(rows, 512, 32000);
   for (bool isInt8 : {true, false}) {
     auto stored = [&](int64_t rows, int in, int out) {
@@ -136,7 +136,7 @@ std::vector<Measurement> measurements() {
       stored(rows, 512, 512);
     stored(256, 512, 2048);
     stored(256, 2048, 512);
-    for (int64_t rows : {64, 8, 4, 1})
+    for (int64_t rows : {64, 32, 8, 4, 1})
       stored(rows, 512, 32000);
   }
   for (int64_t rows : {1, 256})

@@ -5,6 +5,7 @@
 // panel of weights meets all rows before the next panel comes.
 
 #include "compiler/kernels/Math.h"
+#include "compiler/schedules/cpu/PrefetchPanels.h"
 #include "compiler/schedules/cpu/Schedules.h"
 
 using namespace Halide;
@@ -47,6 +48,8 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
     sums.bound_storage(accumulator.rowTile, 1).bound_storage(accumulator.columnTile, 1);
     update.reorder(accumulator.column, accumulator.row, accumulator.k);
   }
+  if (tile.prefetches)
+    update.split(accumulator.k, RVar(PrefetchingLoop), accumulator.k, unrolled);
   if (accumulator.group > 1)
     update.reorder(inGroup, accumulator.column).atomic().vectorize(inGroup);
   update.vectorize(accumulator.column, lanes)

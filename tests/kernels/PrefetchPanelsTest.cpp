@@ -1,0 +1,170 @@
+//===- PrefetchPanelsTest.cpp - which weights are asked for ahead -------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Walks through lowered code as the machine would, and notes what each prefetch asks for.
+
+#include "compiler/schedules/cpu/PrefetchPanels.h"
+#include "compiler/schedules/KernelPipeline.h"
+#include "tests/kernels/KernelHarness.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+using namespace attnc;
+using namespace attnc::test;
+using namespace Halide::Internal;
+
+namespace {
+
+constexpr const char *Avx512 = "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41";
+constexpr int In = 64, Out = 256, RowsOfTile = 6, ColumnsOfTile = 64;
+
+/// Runs the loops of a statement for their prefetches alone; how often each line was asked for.
+class PrefetchWalker : public IRVisitor {
+public:
+  explicit PrefetchWalker(int rows) : rows(rows) {}
+
+  std::map<int64_t, int> lines; // by number from the buffer's start
+
+private:
+  using IRVisitor::visit;
+
+  /// Replaces what is known by numbers. Buffers are there, and their second extent is the number of rows.
+  class Known : public IRMutator {
+  public:
+    Known(const std::map<std::string, Halide::Expr> &values, int rows) : values(values), rows(rows) {}
+
+  private:
+    using IRMutator::visit;
+    Halide::Expr visit(const Variable *variable) override {
+      auto found = values.find(variable->name);
+      return found == values.end() ? Halide::Expr(variable) : found->second;
+    }
+    Halide::Expr visit(const Call *call) override {
+      if (call->name == Call::buffer_is_bounds_query)
+        return const_false();
+      if (call->name == Call::buffer_get_extent && is_const_one(call->args[1]))
+        return rows;
+      return IRMutator::visit(call);
+    }
+    const std::map<std::string, Halide::Expr> &values;
+    const int rows;
+  };
+
+  Halide::Expr reduced(const Halide::Expr &expr) {
+    return simplify(remove_likelies(Known(values, rows).mutate(expr)));
+  }
+
+  int64_t valueOf(const Halide::Expr &expr) {
+    Halide::Expr value = reduced(expr);
+    auto known = as_const_int(value);
+    auto truth = as_const_uint(value);
+    EXPECT_TRUE(known || truth) << "not known: " << value;
+    return known ? *known : truth ? int64_t(*truth) : 0;
+  }
+
+  void visit(const LetStmt *let) override {
+    values[let->name] = reduced(let->value);
+    let->body.accept(this);
+    values.erase(let->name);
+  }
+
+  void visit(const For *loop) override {
+    const int64_t first = valueOf(loop->min), end = first + valueOf(loop->extent);
+    for (int64_t i = first; i < end; ++i) {
+      values[loop->name] = int(i);
+      loop->body.accept(this);
+    }
+    values.erase(loop->name);
+  }
+
+  void visit(const IfThenElse *branch) override {
+    if (valueOf(branch->condition))
+      branch->then_case.accept(this);
+    else if (branch->else_case.defined())
+      branch->else_case.accept(this);
+  }
+
+  void visit(const Store *) override {}
+  void visit(const AssertStmt *) override {}
+
+  void visit(const Evaluate *statement) override {
+    const Call *call = statement->value.as<Call>();
+    if (!call || call->name != "llvm.prefetch.p0")
+      return;
+    const Add *address = call->args[0].as<Reinterpret>()->value.as<Add>(); // the start as a number, and the offset
+    ASSERT_TRUE(address);
+    ++lines[valueOf(address->b) / 64];
+  }
+
+  const int rows;
+  std::map<std::string, Halide::Expr> values;
+};
+
+/// Keeps the code that it is given.
+class Keeper : public IRMutator {
+public:
+  explicit Keeper(Stmt &kept) : kept(kept) {}
+  Stmt mutate(const Stmt &code) override { return kept = code; }
+
+private:
+  Stmt &kept;
+};
+
+Stmt lowered(const std::string &weights) {
+  std::string x = "tensor<?x64xf32, #attn.axes<row, width>>", y = "tensor<?x256xf32, #attn.axes<row, width>>",
+              w = "tensor<256x64x" + weights + ">";
+  TestKernel kernel("attn.kernel @k {\n^bb0(%x: " + x + ", %w: " + w + "):\n  %0 = attn.linear %x, %w : (" +
+                    x + ", " + w + ") -> " + y + "\n  attn.yield %0 : " + y + "\n}\n");
+  EXPECT_TRUE(kernel.op());
+  Halide::Target target(Avx512);
+  auto pipeline = buildKernelPipeline(kernel.op(), describeCpu(target));
+  EXPECT_TRUE(bool(pipeline));
+  Halide::Pipeline whole(pipeline->outputs);
+  Stmt kept;
+  whole.add_custom_lowering_pass(makePrefetchPanels().release());
+  whole.add_custom_lowering_pass(new Keeper(kept));
+  (void)whole.compile_to_module(pipeline->arguments, "k", target);
+  return kept;
+}
+
+void expectNextTilesOnce(const Stmt &code, int rows, int elementBytes) {
+  SCOPED_TRACE(std::to_string(rows) + " rows");
+  PrefetchWalker walker(rows);
+  code.accept(&walker);
+  const int tiles = Out / ColumnsOfTile, linesOfTile = In * ColumnsOfTile * elementBytes / 64;
+  // Of 4 steps over the input a row tile asks for 4 lines at most.
+  const int rowTiles = (rows + RowsOfTile - 1) / RowsOfTile;
+  const int64_t asked = std::min(linesOfTile, rowTiles * In);
+  std::map<int64_t, int> wanted;
+  for (int tile = 1; tile <= tiles; ++tile)
+    for (int64_t line = 0; line < asked; ++line)
+      wanted[tile * linesOfTile + line] = 1;
+  EXPECT_EQ(walker.lines, wanted);
+}
+
+TEST(PrefetchPanelsTest, EachLineOfTheNextTileIsAskedForOnce) {
+  const Stmt code = lowered("f32, #attn.panels<32>");
+  for (int rows : {17, 24, 25, 37, 48, 64, 96})
+    expectNextTilesOnce(code, rows, 4);
+}
+
+TEST(PrefetchPanelsTest, SmallerElementsHaveFewerLines) {
+  const Stmt code = lowered("bf16, #attn.panels<32, 2>");
+  for (int rows : {17, 24, 64, 96})
+    expectNextTilesOnce(code, rows, 2);
+}
+
+TEST(PrefetchPanelsTest, AFewRowsAskForNothing) {
+  const Stmt code = lowered("f32, #attn.panels<32>");
+  for (int rows : {1, 4, 8}) {
+    PrefetchWalker walker(rows);
+    code.accept(&walker);
+    EXPECT_TRUE(walker.lines.empty()) << rows;
+  }
+}
+
+} // namespace
