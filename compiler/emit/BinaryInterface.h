@@ -11,6 +11,12 @@
 
 namespace attnc {
 
+/// A symbol that only the bundle itself sees: `BUNDLE.what`. No name of a spec holds a dot, so none is in its
+/// way, and the first word of `what` says what it is, so these do not meet either.
+inline std::string localSymbol(llvm::StringRef bundle, const llvm::Twine &what) {
+  return (bundle + "." + what).str();
+}
+
 /// Field numbers of attnrt_invocation.
 enum class InvocationField : int32_t { Context, Tensors, Sizes, Arena, State, Weights, Kernels };
 

@@ -3,6 +3,7 @@
 
 #include "compiler/emit/CompileKernels.h"
 
+#include "compiler/emit/BinaryInterface.h"
 #include "compiler/emit/ChildProcess.h"
 #include "compiler/emit/FileOutput.h"
 #include "compiler/emit/Interrupts.h"
@@ -78,7 +79,7 @@ std::string summarize(std::vector<std::string> errors) {
   return more == 0 ? text : text + "\n(" + std::to_string(more) + " more like these)";
 }
 
-/// `x86-64` as part of a C symbol.
+/// `x86-64` as part of a symbol.
 std::string symbolPart(StringRef name) {
   std::string part = name.str();
   std::replace_if(part.begin(), part.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
@@ -103,7 +104,7 @@ llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned,
   }
   for (const CpuVariant &variant : variants)
     for (const auto &[kernel, source] : sources) {
-      std::string symbol = (bundle + "_" + kernel + "_" + symbolPart(variant.name)).str();
+      std::string symbol = localSymbol(bundle, "kernel." + kernel + "." + symbolPart(variant.name));
       jobs.push_back(
           {{kernel, variant.name, symbol, (folder + "/" + symbol + ".o").str()}, source, variant.target});
     }

@@ -33,8 +33,8 @@ public:
     }
     std::string entries = table("entries", entryArray, [&](Value array) {
       for (auto [i, entry] : llvm::enumerate(planned.entries)) {
-        std::string function = symbol(entry.name);
-        array = fill(array, i, {text(entry.name), function, function + "_arena_bytes"});
+        array = fill(array, i,
+                     {text(entry.name), symbol("run." + entry.name), symbol("arena_bytes." + entry.name)});
       }
       return array;
     });
@@ -57,11 +57,11 @@ private:
   StringRef bundle;
   std::map<std::string, std::string> texts; // from content to symbol
 
-  std::string symbol(const std::string &name) { return (bundle + "_" + name).str(); }
+  std::string symbol(const std::string &name) { return localSymbol(bundle, name); }
 
   /// Symbol of a C string. The first call with a content creates it, so it must not be inside a table.
   std::string text(const std::string &content) {
-    auto [known, isNew] = texts.try_emplace(content, symbol("text" + std::to_string(texts.size())));
+    auto [known, isNew] = texts.try_emplace(content, symbol("text." + std::to_string(texts.size())));
     if (isNew) {
       std::string bytes = content + '\0';
       LLVM::GlobalOp::create(builder, loc, LLVM::LLVMArrayType::get(types.int8, bytes.size()),
@@ -104,7 +104,7 @@ private:
     for (const std::string &kernel : variant.kernels)
       LLVM::LLVMFuncOp::create(builder, loc, kernel, type);
     auto array = LLVM::LLVMArrayType::get(types.pointer, variant.kernels.size());
-    std::string name = "kernels" + std::to_string(tables++);
+    std::string name = "kernels." + std::to_string(tables++);
     return table(name, array, [&](Value value) {
       for (auto [i, kernel] : llvm::enumerate(variant.kernels))
         value = insert(value, addressOf(kernel), static_cast<int64_t>(i));
@@ -114,7 +114,7 @@ private:
   int tables = 0;
 
   void descriptor(ArrayRef<int64_t> numbers, ArrayRef<std::string> pointers) {
-    constant(symbol("descriptor"), types.descriptor, LLVM::Linkage::External, [&](Value value) {
+    constant((bundle + "_descriptor").str(), types.descriptor, LLVM::Linkage::External, [&](Value value) {
       for (auto [i, number] : llvm::enumerate(numbers))
         value = insert(value,
                        LLVM::ConstantOp::create(builder, loc, types.int32, builder.getI32IntegerAttr(number)),

@@ -252,14 +252,14 @@ LogicalResult lowerEntry(OpBuilder &builder, const PlannedEntry &entry, const Pl
     if (failed(checkSizes(source, bound.formula, planned)))
       return failure();
   InterfaceTypes types(builder.getContext());
-  std::string name = (bundle + "_" + entry.name).str();
   Location loc = source.getLoc();
-  auto function =
-      LLVM::LLVMFuncOp::create(builder, loc, name, LLVM::LLVMFunctionType::get(types.int32, {types.pointer}));
+  auto function = LLVM::LLVMFuncOp::create(builder, loc, localSymbol(bundle, "run." + entry.name),
+                                           LLVM::LLVMFunctionType::get(types.int32, {types.pointer}),
+                                           LLVM::Linkage::Internal);
   Block *body = function.addEntryBlock(builder);
   EntryLowering(function, body, source, planned).run(entry);
   builder.setInsertionPointAfter(function);
-  lowerFormula(builder, loc, name + "_arena_bytes", entry.arena, planned);
+  lowerFormula(builder, loc, localSymbol(bundle, "arena_bytes." + entry.name), entry.arena, planned);
   return success();
 }
 
@@ -275,7 +275,7 @@ OwningOpRef<ModuleOp> lowerEntries(ModuleOp module, StringRef bundle) {
   for (const PlannedEntry &entry : planned->entries)
     if (failed(lowerEntry(builder, entry, *planned, bundle)))
       return nullptr;
-  lowerFormula(builder, module.getLoc(), (bundle + "_state_bytes").str(), planned->state, *planned);
+  lowerFormula(builder, module.getLoc(), localSymbol(bundle, "state_bytes"), planned->state, *planned);
   return lowered;
 }
 

@@ -1,7 +1,7 @@
 //===- LowerEntries.h - planned entries as LLVM functions ------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Phase `llvm`: each entry becomes `int32_t NAME_ENTRY(const attnrt_invocation *)`
+// Phase `llvm`: each entry becomes `int32_t NAME.run.ENTRY(const attnrt_invocation *)`
 // (runtime/include/attnrt/bundle.h), which fills Halide buffers on its stack and calls kernels through the
 // table. It allocates nothing.
 

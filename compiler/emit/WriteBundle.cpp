@@ -12,6 +12,7 @@
 #include "compiler/emit/WriteManifest.h"
 #include "compiler/emit/WriteObject.h"
 #include "compiler/emit/shim/EmbeddedFiles.h"
+#include "compiler/spec/CheckSpec.h"
 #include "dialect/IR/Attn.h"
 #include <nlohmann/json.hpp>
 
@@ -59,9 +60,6 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const st
   }
   for (const KernelObject &kernel : *kernels)
     link.objects.push_back(kernel.path);
-  mlir::ModuleOp planned = job.planned;
-  for (mlir::func::FuncOp entry : planned.getOps<mlir::func::FuncOp>())
-    link.exports.push_back(job.name + "_" + entry.getName().str());
   return linkBundle(link);
 }
 
@@ -101,7 +99,9 @@ llvm::Error writeTokenizers(const Spec &spec, const TokenizerFiles &files, const
 std::string bundleName(llvm::StringRef wanted) {
   std::string name = wanted.str();
   std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
-  return name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) ? "model_" + name : name;
+  bool isName =
+      !name.empty() && !std::isdigit(static_cast<unsigned char>(name.front())) && !isRuntimesName(name);
+  return isName ? name : "model_" + name;
 }
 
 llvm::Expected<std::vector<WeightError>> writeBundle(const BundleJob &job, const BundleFolder &folder) {

@@ -19,6 +19,12 @@ bool isIdentifier(const std::string &name) {
          std::all_of(name.begin(), name.end(), isPart);
 }
 
+bool isRuntimesName(const std::string &name) {
+  std::string lower = name; // macros are in capitals
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower == "attnrt" || lower.starts_with("attnrt_");
+}
+
 namespace {
 
 class GraphChecker {

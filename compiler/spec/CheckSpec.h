@@ -34,6 +34,9 @@ void checkWeights(const Spec &spec, Diagnostics &diagnostics);
 /// most 64.
 bool isIdentifier(const std::string &name);
 
+/// Whether a bundle of this name would have names of the runtime: in its header, as a macro, or as a library.
+bool isRuntimesName(const std::string &name);
+
 } // namespace attnc
 
 #endif // ATTNC_SPEC_CHECKSPEC_H

@@ -113,6 +113,10 @@ static Spec readTop(Spec spec, const YamlNode &root, const SpecOptions &options,
   if (spec.name.given && spec.name.valid && !isIdentifier(*spec.name))
     diagnostics.error(spec.name.where,
                       "'name' is " + quote(*spec.name) + "; it takes " + constraintText(keyRule("", "name")));
+  else if (isRuntimesName(*spec.name))
+    diagnostics.error(spec.name.where,
+                      "'name' is " + quote(*spec.name) +
+                          "; 'attnrt' and what begins with 'attnrt_' are names of the runtime");
   spec.weights = readWeightSource(top.mapping("weights"), spec, diagnostics);
   if (!options.weights.empty())
     overrideWeights(options.weights, spec, spec.weights, diagnostics);

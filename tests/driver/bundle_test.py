@@ -75,6 +75,12 @@ class BundleTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.folder / bundle
 
+    def named(self, name):
+        """The graph as a spec that calls its bundle `name`."""
+        spec = self.folder / "named.yaml"
+        spec.write_text(GRAPH.read_text().replace("name: attend_by_hand", f"name: {name}"))
+        return spec
+
     def left_behind(self):
         return sorted(p.name for p in self.folder.iterdir() if not p.name.endswith(".safetensors"))
 
@@ -118,12 +124,33 @@ graph:
         program.write_text('#include <errno.h>\n#include <limits.h>\n#include "int.h"\n')
         subprocess.run([*CC, "-Wall", "-Werror", "-c", program, f"-I{bundle}", "-o", self.folder / "names.o"], check=True)
 
+    def test_graphs_may_be_called_like_symbols_of_the_bundle(self):
+        names = ("descriptor", "entries", "variants", "kernels", "kernels0", "kernels_0", "text", "text0", "text_0", "state_bytes",
+                 "x", "x_arena_bytes", "arena_bytes_x", "run", "run_x", "best_variant", "scale_8", "scale_8_x86_64", "kernel_scale_8_x86_64")
+        graphs = "".join(f"- name: {name}\n  inputs: {{x: {{shape: [width: 8]}}}}\n  ops: {{y: {{scale: x, by: {number}}}}}\n"
+                         "  outputs: y\n" for number, name in enumerate(names, 2))
+        spec = self.folder / "names.yaml"
+        spec.write_text(f"name: a\ngraph:\n{graphs}")
+        bundle = self.compile_ok("a", "--target", "x86-64", spec=spec)
+        program = self.folder / "names.c"
+        calls = "".join(f"  if (a_run_{name}(0, a_best_variant(), 0, arena, x, y) != 0 || y[7] != {number}) return {number};\n"
+                        for number, name in enumerate(names, 2))
+        program.write_text('#include "a.h"\nint main(void) {\n  _Alignas(64) char arena[4096];\n'
+                           f"  float x[8] = {{0, 0, 0, 0, 0, 0, 0, 1}}, y[8];\n{calls}  return 0;\n}}\n")
+        for library in ("liba.a", "liba.so"):
+            subprocess.run([*CC, "-Wall", "-Werror", program, f"-I{bundle}", bundle / library, f"-Wl,-rpath,{bundle}",
+                            "-lm", "-o", self.folder / "program"], check=True)
+            self.assertEqual(0, subprocess.run([self.folder / "program"]).returncode, library)
+
+    def test_a_folder_called_like_the_runtime_gives_another_name(self):
+        text = GRAPH.read_text().replace("name: attend_by_hand\n", "")
+        (self.folder / "nameless.yaml").write_text(text)
+        bundle = self.compile_ok("attnrt", "--target", "x86-64", spec=self.folder / "nameless.yaml")
+        self.assertIn("model_attnrt.h", os.listdir(bundle))
+
     def test_two_bundles_link_into_one_program(self):
         first = self.compile_ok("attend")
-        text = GRAPH.read_text().replace("name: attend_by_hand", "name: other")
-        (self.folder / "other.yaml").write_text(text)
-        second = self.compile_ok("other", spec=self.folder / "other.yaml")
-        (self.folder / "other.yaml").unlink()
+        second = self.compile_ok("other", spec=self.named("other"))
         done = self.run_program("two_bundles.c", first, second)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
@@ -255,14 +282,14 @@ class Sanitized(BundleTest):
         for done in self.run_misuse("short-input"):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("heap-buffer-overflow", done.stderr)
-            self.assertRegex(done.stderr, r"#0 .* in attend_by_hand_linear")
+            self.assertRegex(done.stderr, r"#0 .* in attend_by_hand\.kernel\.linear")
 
     @unittest.skipUnless(SANITIZER == "tsan", "for ThreadSanitizer")
     def test_two_threads_in_one_arena_are_reported(self):
         done = self.run_misuse("shared-arena")[0] # wider stores than SSE's are not watched
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("data race", done.stderr)
-        self.assertRegex(done.stderr, r"#0 attend_by_hand_linear")
+        self.assertRegex(done.stderr, r"#0 attend_by_hand\.kernel\.linear")
 
 
 class Bench(BundleTest):
@@ -347,7 +374,7 @@ class Usage(BundleTest):
     def test_every_phase_prints(self):
         for phase, text in (("spec", "scores: {scale: [products]"), ("attn", "attn.softmax"), ("stepped", "attn.softmax"),
                             ("fused", "attn.fused"), ("quantised", "attn.fused"), ("outlined", "attn.call"), ("planned", "attn.place"),
-                            ("llvm", "llvm.func @attend_by_hand_attend(")):
+                            ("llvm", "@attend_by_hand.run.attend(")):
             done = attnc("compile", GRAPH, "--emit", phase, "--weights", self.weights)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(text, done.stdout, phase)

@@ -41,7 +41,7 @@ void buildToy(const std::string &name, const std::string &folder, const std::str
   attnc::addDescriptor(*lowered, *parsed.module, name, variant, "0123456789abcdef0123456789abcdef");
   attnc::LinkJob job{name,
                      {scratch + "/entries.o", scratch + "/shim.o", TOY_KERNELS},
-                     {name + "_descriptor", name + "_encode", name + "_recall", name + "_accumulate"},
+                     {name + "_descriptor"},
                      scratch,
                      folder};
   std::string_view shim = attnc::halideShimObject();
