@@ -95,12 +95,37 @@ SmallVector<Operation *> findReaders(Value value) {
   return readers;
 }
 
-/// True where `op` acts on scores of which an attention would become one kernel, were its weights not read
-/// twice.
-bool leadsToSharedWeights(Operation *op) {
-  if (auto softmax = dyn_cast<SoftmaxOp>(op))
-    return findReaders(softmax.getWeights()).size() > 1;
-  return actsOnScores(op) && llvm::any_of(findReaders(op->getResult(0)), leadsToSharedWeights);
+/// The operation that computes `value`, in whichever region, or null.
+Operation *findWriter(Value value) {
+  while (true) {
+    if (auto inner = value.getDefiningOp<FusedOp>()) {
+      value = inner.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
+      continue;
+    }
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto outer = argument ? dyn_cast<FusedOp>(argument.getOwner()->getParentOp()) : FusedOp();
+    if (!outer)
+      return value.getDefiningOp();
+    value = outer.getInputs()[argument.getArgNumber()];
+  }
+}
+
+/// Softmaxes whose weights are read twice, and what acts on their scores: were the weights not read twice, an
+/// attention would become one kernel of it.
+llvm::DenseSet<Operation *> findSharedAttention(Block &block) {
+  llvm::DenseSet<Operation *> found;
+  SmallVector<Operation *> open;
+  for (auto fused : block.getOps<FusedOp>())
+    for (auto softmax : fused.getBody().getOps<SoftmaxOp>())
+      if (findReaders(softmax.getWeights()).size() > 1) {
+        found.insert(softmax);
+        open.push_back(softmax);
+      }
+  while (!open.empty())
+    for (Value operand : open.pop_back_val()->getOperands())
+      if (Operation *writer = findWriter(operand); actsOnScores(writer) && found.insert(writer).second)
+        open.push_back(writer);
+  return found;
 }
 
 /// Which kernels take such operations.
@@ -118,12 +143,12 @@ bool takes(const Family &family, Operation *reader) {
   return isNorm(reader) ? family.takesNorm : isPointwise(reader) && family.takesPointwise;
 }
 
-std::string whyApart(const Neighbours &pair) {
+std::string whyApart(const Neighbours &pair, const llvm::DenseSet<Operation *> &sharedAttention) {
   std::string last = pair.last->getName().stripDialect().str(),
               reader = pair.reader->getName().stripDialect().str();
   if (pair.view)
     return "between it and the " + last + " stands a " + pair.view->getName().stripDialect().str();
-  if (leadsToSharedWeights(pair.reader))
+  if (sharedAttention.contains(pair.reader))
     return "the weights of its softmax have a second reader, so there is no attention to take it in";
   if (isNorm(pair.last))
     return "a kernel ends with its " + last;
@@ -146,7 +171,7 @@ Value findComputed(Value value, Operation *&view) {
   return value;
 }
 
-void explainOperand(FusedOp second, unsigned number) {
+void explainOperand(FusedOp second, unsigned number, const llvm::DenseSet<Operation *> &sharedAttention) {
   Neighbours pair;
   pair.view = nullptr;
   pair.value = findComputed(second.getInputs()[number], pair.view);
@@ -163,16 +188,17 @@ void explainOperand(FusedOp second, unsigned number) {
     bool isSettled = isAtHome(pair.reader) &&
                      (sizeOf(pair.first) > 1 || pair.view || !takes(familyOf(pair.first), pair.reader));
     if (pair.last && goesOn && !isSettled)
-      explainUnfused(pair.reader, whyApart(pair));
+      explainUnfused(pair.reader, whyApart(pair, sharedAttention));
   }
 }
 
 } // namespace
 
 void explainApart(Block &block) {
+  const llvm::DenseSet<Operation *> sharedAttention = findSharedAttention(block);
   for (auto fused : block.getOps<FusedOp>())
     for (unsigned number = 0; number < fused.getInputs().size(); ++number)
-      explainOperand(fused, number);
+      explainOperand(fused, number, sharedAttention);
 }
 
 } // namespace attn

@@ -38,14 +38,14 @@ struct FuseRemaining : impl::FuseRemainingBase<FuseRemaining> {
   }
 
   void fuseIn(Block &block) {
-    while (true) {
-      auto next = llvm::find_if(block, [](Operation &op) { return !isLeftAlone(&op); });
-      if (next == block.end())
-        return;
-      if (isOpTriviallyDead(&*next))
-        next->erase();
+    Operation *done = nullptr; // it and all before it are left alone; the rest changes
+    while (Operation *op = done ? done->getNextNode() : &block.front()) {
+      if (isLeftAlone(op))
+        done = op;
+      else if (isOpTriviallyDead(op))
+        op->erase();
       else
-        fuseFrom(&*next);
+        fuseFrom(op);
     }
   }
 

@@ -7,8 +7,6 @@
 
 #include "llvm/ADT/SetVector.h"
 
-#include <functional>
-
 using namespace mlir;
 
 namespace attn {
@@ -32,10 +30,15 @@ Operation *onlyReader(Value value) { return value.hasOneUse() ? *value.user_begi
 
 /// True where no reader of the group's results, but for members and `next`, stands before `next`.
 static bool canMoveDownTo(const Group &group, Operation *next) {
-  for (Operation *member : group.members)
-    for (Operation *user : member->getUsers())
-      if (user != next && !llvm::is_contained(group.members, user) && user->isBeforeInBlock(next))
-        return false;
+  Operation *following = next; // reads most members: looking there first keeps long chains cheap
+  for (Operation *member : llvm::reverse(group.members)) {
+    for (Value result : member->getResults())
+      for (Operation *user : result.getUsers())
+        if (user != next && user != following && !llvm::is_contained(group.members, user) &&
+            user->isBeforeInBlock(next))
+          return false;
+    following = member;
+  }
   return true;
 }
 
@@ -59,22 +62,24 @@ SmallVector<Operation *> findGate(Value value, Value input) {
   return {};
 }
 
+using MemberSet = llvm::SmallPtrSet<Operation *, 16>;
+
 /// Values that the members read and others compute, in the order of first use.
-static llvm::SetVector<Value> findInputs(const Group &group) {
+static llvm::SetVector<Value> findInputs(const Group &group, const MemberSet &members) {
   llvm::SetVector<Value> inputs;
   for (Operation *member : group.members)
     for (Value operand : member->getOperands())
-      if (!llvm::is_contained(group.members, operand.getDefiningOp()))
+      if (!members.contains(operand.getDefiningOp()))
         inputs.insert(operand);
   return inputs;
 }
 
-static SmallVector<Value> findResults(const Group &group) {
+static SmallVector<Value> findResults(const Group &group, const MemberSet &members) {
   SmallVector<Value> results;
   for (Operation *member : group.members)
     for (Value result : member->getResults()) {
-      bool isReadOutside = llvm::any_of(
-          result.getUsers(), [&](Operation *user) { return !llvm::is_contained(group.members, user); });
+      bool isReadOutside =
+          llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); });
       bool isKept = isReadOutside && !group.selectors.contains(member);
       if (isKept || group.alwaysYielded.contains(result.getAsOpaquePointer()) || member->getNumResults() > 1)
         results.push_back(result);
@@ -104,18 +109,24 @@ static void explainFused(const Group &group, StringRef what, ArrayRef<Value> res
 
 /// Orders the members by what they read: each comes right after its operands, left before right. Unlike the
 /// order of the block this does not depend on what stands around the group, so equal work gives equal
-/// regions.
-static void orderByOperands(Group &group) {
+/// regions. A chain may be longer than a stack of calls is deep.
+static void orderByOperands(Group &group, const MemberSet &members) {
   llvm::SetVector<Operation *> ordered;
-  std::function<void(Operation *)> visit = [&](Operation *op) {
-    if (!llvm::is_contained(group.members, op) || ordered.contains(op))
-      return;
-    for (Value operand : op->getOperands())
-      visit(operand.getDefiningOp());
-    ordered.insert(op);
+  SmallVector<std::pair<Operation *, unsigned>> open; // members, and how many of their operands are done
+  auto visit = [&](Operation *op) {
+    if (members.contains(op) && !ordered.contains(op))
+      open.push_back({op, 0});
   };
-  for (Operation *member : llvm::reverse(group.members))
+  for (Operation *member : llvm::reverse(group.members)) {
     visit(member);
+    while (!open.empty()) {
+      auto &[op, done] = open.back();
+      if (done < op->getNumOperands())
+        visit(op->getOperand(done++).getDefiningOp());
+      else
+        ordered.insert(open.pop_back_val().first);
+    }
+  }
   group.members.assign(ordered.begin(), ordered.end());
 }
 
@@ -129,8 +140,9 @@ void addNorm(Group &group, Value last) {
 FusedOp fuse(Group group, StringRef what) {
   llvm::sort(group.members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   OpBuilder builder(group.members.back());
-  orderByOperands(group);
-  SmallVector<Value> inputs = findInputs(group).takeVector(), results = findResults(group);
+  const MemberSet members(group.members.begin(), group.members.end());
+  orderByOperands(group, members);
+  SmallVector<Value> inputs = findInputs(group, members).takeVector(), results = findResults(group, members);
   if (group.members.size() > 1)
     explainFused(group, what, results);
 

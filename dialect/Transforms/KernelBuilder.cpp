@@ -26,16 +26,26 @@ static bool actsOnRows(Operation &op) {
              LogSumExpOp, PickOp, TopKOp, SliceOp, WhereOp, ConcatOp, QuantiseOp>(op);
 }
 
-/// Adds what `op` needs of its block, then `op`.
-static void addInOrder(Operation *op, llvm::SetVector<Operation *> &ordered) {
-  if (ordered.contains(op))
-    return;
-  op->walk<WalkOrder::PreOrder>([&](Operation *inner) {
-    for (Value operand : inner->getOperands())
-      if (Operation *before = operand.getDefiningOp(); before && before->getBlock() == op->getBlock())
-        addInOrder(before, ordered);
-  });
-  ordered.insert(op);
+/// Adds what `last` needs of its block, each operation after what it needs itself, then `last`.
+static void addInOrder(Operation *last, llvm::SetVector<Operation *> &ordered) {
+  SmallVector<std::pair<Operation *, bool>> open = {
+      {last, false}}; // and whether what it needs has been added
+  while (!open.empty()) {
+    auto [op, isReady] = open.pop_back_val();
+    if (isReady)
+      ordered.insert(op);
+    if (ordered.contains(op))
+      continue;
+    open.push_back({op, true});
+    size_t first = open.size();
+    Block *block = op->getBlock();
+    op->walk<WalkOrder::PreOrder>([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (Operation *before = operand.getDefiningOp(); before && before->getBlock() == block)
+          open.push_back({before, false});
+    });
+    std::reverse(open.begin() + first, open.end());
+  }
 }
 
 KernelBuilder::KernelBuilder(FusedOp fused) : fused(fused), values(fused.getInputs()) {

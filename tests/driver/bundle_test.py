@@ -383,6 +383,15 @@ class Usage(BundleTest):
                 self.assertEqual(read.returncode, 0, read.stderr)
                 self.assertEqual(read.stdout.rstrip(), done.stdout.rstrip())
 
+    def test_values_that_are_read_twice_do_not_double_the_time(self):
+        spec = self.folder / "doubled.yaml"
+        ops = "".join(f"    v{i}: {{add: [v{i - 1}, v{i - 1}]}}\n" for i in range(1, 101))
+        spec.write_text("graph:\n  inputs: {v0: {shape: [batch, head: 2, query, width: 8]}, k: {shape: [batch, head: 2, key, width: 8]}}\n"
+                        f"  ops:\n{ops}    scores: {{matmul: [v100, k], transposed: true}}\n    weights: {{softmax: scores}}\n"
+                        "  outputs: weights\n")
+        done = attnc("compile", spec, "--emit", "planned", "--weights", "random:1")
+        self.assertEqual((0, 101), (done.returncode, done.stdout.count("attn.call")), done.stderr)
+
     def test_explain_counts_the_calls_of_the_plan(self):
         for spec, weights in ((MODEL, "random:1"), (GRAPH, self.weights)):
             plan = attnc("compile", spec, "--emit", "planned", "--weights", weights).stdout
