@@ -83,6 +83,23 @@ void clearProgress() {
     std::cerr << "\r\x1b[K" << std::flush;
 }
 
+/// The whole bundle at its place, or an error and nothing.
+llvm::Expected<std::vector<WeightError>> writeAt(const std::string &place, const BundleJob &job) {
+  InterruptCatcher catcher;
+  llvm::Expected<BundleFolder> folder = BundleFolder::create(place);
+  if (!folder)
+    return folder.takeError();
+  llvm::Expected<std::vector<WeightError>> errors = writeBundle(job, *folder);
+  clearProgress();
+  if (!errors)
+    return errors;
+  if (llvm::Error golden = recordGolden(*folder))
+    return golden;
+  if (llvm::Error commit = folder->commit())
+    return commit;
+  return errors;
+}
+
 int compile(const Options &options) {
   if (!options.schedules.empty())
     return fail("--schedules is not built yet: this version uses the schedules it was built with");
@@ -108,10 +125,6 @@ int compile(const Options &options) {
   llvm::Expected<TensorReader> weights = openTensors(spec.weights, scales);
   if (!weights)
     return fail(weights.takeError());
-  catchInterrupts();
-  llvm::Expected<BundleFolder> folder = BundleFolder::create(options.bundle);
-  if (!folder)
-    return fail(folder.takeError());
   static int address; // anything inside this program tells where it is
   BundleJob job{spec,
                 frontend.module(),
@@ -121,14 +134,9 @@ int compile(const Options &options) {
                 std::move(scales),
                 llvm::sys::fs::getMainExecutable("attnc", &address),
                 showProgress};
-  llvm::Expected<std::vector<WeightError>> errors = writeBundle(job, *folder);
-  clearProgress();
+  llvm::Expected<std::vector<WeightError>> errors = writeAt(options.bundle, job);
   if (!errors)
     return fail(errors.takeError());
-  if (llvm::Error golden = recordGolden(*folder))
-    return fail(std::move(golden));
-  if (llvm::Error commit = folder->commit())
-    return fail(std::move(commit));
   printWeightErrors(*errors, std::cout);
   for (const std::string &text : unrounded)
     std::cout << text << "\n";

@@ -6,7 +6,6 @@
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Failure.h"
 #include "compiler/driver/WeightErrors.h"
-#include "compiler/emit/Interrupts.h"
 #include "compiler/emit/RepackBundle.h"
 #include "compiler/spec/ReadSpec.h"
 
@@ -34,7 +33,6 @@ void addPackCommand(CLI::App &app, int &exitCode) {
       exitCode = 1;
       return;
     }
-    attnc::catchInterrupts();
     llvm::Expected<std::vector<attnc::WeightError>> errors = attnc::repackBundle(options->bundle, source);
     exitCode = errors ? 0 : attnc::fail(errors.takeError());
     if (errors)

@@ -4,7 +4,6 @@
 #include "compiler/emit/Interrupts.h"
 
 #include <atomic>
-#include <csignal>
 
 namespace attnc {
 
@@ -12,10 +11,23 @@ namespace attnc {
 static std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a handler may not wait for a lock");
 
-void catchInterrupts() {
-  auto remember = [](int) { interrupted = true; };
-  std::signal(SIGINT, remember);
-  std::signal(SIGTERM, remember);
+InterruptCatcher::InterruptCatcher() {
+  for (size_t i = 0; i < signals.size(); ++i) {
+    sigaction(signals[i], nullptr, &before[i]);
+    if (before[i].sa_handler == SIG_IGN)
+      continue;
+    struct sigaction action = {};
+    action.sa_flags = SA_RESTART;
+    action.sa_handler = SIG_IGN;
+    if (signals[i] != SIGPIPE)
+      action.sa_handler = [](int) { interrupted = true; };
+    sigaction(signals[i], &action, nullptr);
+  }
+}
+
+InterruptCatcher::~InterruptCatcher() {
+  for (size_t i = 0; i < signals.size(); ++i)
+    sigaction(signals[i], &before[i], nullptr);
 }
 
 bool wasInterrupted() { return interrupted; }

@@ -4,11 +4,24 @@
 #ifndef ATTNC_COMPILER_EMIT_INTERRUPTS_H
 #define ATTNC_COMPILER_EMIT_INTERRUPTS_H
 
+#include <array>
+#include <csignal>
+
 namespace attnc {
 
-/// From here on SIGINT and SIGTERM end the work at the next step, with an error and all that is temporary
-/// removed, instead of the process at once.
-void catchInterrupts();
+/// While it lives, SIGINT, SIGTERM and SIGHUP end the work at the next step, with an error and all that is
+/// temporary removed, instead of the process at once; a signal that the process was started to ignore stays
+/// ignored. Output that nobody reads any more (SIGPIPE) ends the process only afterwards.
+class InterruptCatcher {
+public:
+  InterruptCatcher();
+  ~InterruptCatcher();
+  InterruptCatcher(const InterruptCatcher &) = delete;
+
+private:
+  static constexpr std::array<int, 4> signals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+  std::array<struct sigaction, signals.size()> before;
+};
 
 /// Whether one of them has come.
 bool wasInterrupted();

@@ -6,6 +6,7 @@
 #include "compiler/emit/BundleFolder.h"
 #include "compiler/emit/FileOutput.h"
 #include "compiler/emit/GoldenVectors.h"
+#include "compiler/emit/Interrupts.h"
 #include "compiler/emit/ManifestFile.h"
 #include "compiler/emit/WriteManifest.h"
 #include "compiler/spec/Safetensors.h"
@@ -72,6 +73,7 @@ llvm::Expected<std::vector<WeightError>> repackBundle(const std::string &bundle,
   llvm::Expected<ConstantReader> constants = copyConstants(bundle);
   if (!constants)
     return constants.takeError();
+  InterruptCatcher catcher;
   llvm::Expected<BundleFolder> folder = BundleFolder::create(bundle);
   if (!folder)
     return folder.takeError();

@@ -216,7 +216,7 @@ graph:
         self.assertEqual((self.folder / "thesis" / "chapter").read_text(), "one")
 
     def test_an_interrupt_leaves_nothing(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self.interrupt(number)
 
     def interrupt(self, number):
@@ -229,6 +229,30 @@ graph:
         self.assertIn("interrupted", process.communicate(timeout=600)[1])
         self.assertEqual(process.returncode, 1)
         self.assertEqual(self.left_behind(), [])
+
+    def test_a_hangup_that_is_ignored_does_not_end_the_work(self):
+        bundle = self.folder / "attend"
+        command = shlex.join(map(str, [ATTNC, "compile", GRAPH, "-o", bundle, "--weights", self.weights]))
+        process = subprocess.Popen(["sh", "-c", f"trap '' HUP; exec {command}"])
+        deadline = time.monotonic() + 600
+        while not list(self.folder.glob("attend.partial-*/scratch/*.mlir")) and time.monotonic() < deadline:
+            self.assertIsNone(process.poll(), "attnc ended before the hangup")
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(0, process.wait(600))
+        self.assertEqual(["attend"], self.left_behind())
+
+    def test_output_that_nobody_reads_leaves_nothing_but_the_bundle(self):
+        reader, nobody = os.pipe()
+        os.close(reader)
+        self.addCleanup(os.close, nobody)
+        command = [ATTNC, "compile", MODEL, "-o", self.folder / "tiny", "--weights", "random:1", "--target", "host", "--dtype", "int8"]
+        for _ in range(2): # the second time over the first
+            done = subprocess.run(command, stdout=nobody, stderr=subprocess.PIPE)
+            self.assertEqual((-signal.SIGPIPE, b""), (done.returncode, done.stderr))
+            self.assertEqual(["tiny"], self.left_behind())
+        done = subprocess.run(command, stdout=nobody, stderr=nobody, preexec_fn=limit_files(4000))
+        self.assertEqual(-signal.SIGPIPE, done.returncode)
+        self.assertEqual(["tiny"], self.left_behind())
 
     def compile_kernel(self, source):
         """The command that `attnc compile` runs for each kernel, but for its last word: the parent's id."""
