@@ -89,6 +89,8 @@ llvm::Expected<std::vector<WeightError>> writeAt(const std::string &place, const
   llvm::Expected<BundleFolder> folder = BundleFolder::create(place);
   if (!folder)
     return folder.takeError();
+  if (llvm::Error others = folder->refuseOtherFiles())
+    return others;
   llvm::Expected<std::vector<WeightError>> errors = writeBundle(job, *folder);
   clearProgress();
   if (!errors)

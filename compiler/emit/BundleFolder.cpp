@@ -4,7 +4,9 @@
 #include "compiler/emit/BundleFolder.h"
 
 #include "compiler/emit/Interrupts.h"
+#include "compiler/emit/ManifestFile.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -59,6 +61,20 @@ llvm::Expected<BundleFolder> BundleFolder::create(llvm::StringRef destination) {
   if (std::error_code code = fs::create_directory(folder.scratch()))
     return failed("cannot create " + folder.scratch(), code);
   return folder;
+}
+
+llvm::Error BundleFolder::refuseOtherFiles() const {
+  const std::set<std::string> own = bundleFiles(destination);
+  std::set<std::string> others;
+  std::error_code code;
+  for (fs::directory_iterator file(destination, code), end; file != end && !code; file.increment(code))
+    if (std::string name = llvm::sys::path::filename(file->path()).str(); !own.count(name))
+      others.insert(name);
+  return others.empty()
+             ? llvm::Error::success()
+             : llvm::createStringError(destination + " holds '" + *others.begin() +
+                                       "', which is no file of the bundle there and would be lost; the "
+                                       "folder is left as it is");
 }
 
 BundleFolder::BundleFolder(BundleFolder &&other) noexcept

@@ -17,6 +17,8 @@ class BundleFolder {
 public:
   /// Fails where `destination` exists and is no bundle, or its parent cannot be written.
   static llvm::Expected<BundleFolder> create(llvm::StringRef destination);
+  /// Fails where the bundle that would be replaced stands beside files of somebody else, which would be lost.
+  llvm::Error refuseOtherFiles() const;
   BundleFolder(BundleFolder &&other) noexcept;
   ~BundleFolder();
 

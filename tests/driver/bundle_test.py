@@ -183,12 +183,25 @@ graph:
         self.assertEqual(self.left_behind(), ["attend"])
 
     def test_a_bundle_is_replaced_whole(self):
-        bundle = self.compile_ok("attend", "--target", "x86-64")
-        (bundle / "stale").write_text("of an older version")
-        self.compile_ok("attend", "--target", "avx2")
-        self.assertFalse((bundle / "stale").exists())
+        bundle = self.compile_ok("attend", "--target", "x86-64", spec=KOREAN_ENGLISH, weights="random:1")
+        self.assertIn("tokenizer.model", os.listdir(bundle))
+        self.compile_ok("attend", "--target", "avx2", spec=self.named("other"))
+        self.assertEqual(sorted(os.listdir(bundle)), ["libother.a", "libother.so", "manifest.json", "other.h", "weights.safetensors"])
         self.assertEqual(json.loads((bundle / "manifest.json").read_text())["variants"][0]["name"], "avx2")
-        self.assertEqual(self.left_behind(), ["attend"])
+        self.assertEqual(self.left_behind(), ["attend", "named.yaml"])
+
+    def test_files_of_others_in_a_bundle_are_not_lost(self):
+        bundle = self.compile_ok("attend", "--target", "x86-64")
+        (bundle / "notes").mkdir()
+        (bundle / "notes" / "today").write_text("slow")
+        before = sorted(os.listdir(bundle))
+        done = self.compile("attend", "--target", "x86-64")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("attend holds 'notes', which is no file of the bundle there and would be lost", done.stderr)
+        (bundle / "manifest.json").write_text('{"name": "a page", "icons": []}')
+        self.assertIn("attend holds 'attend_by_hand.h'", self.compile("attend", "--target", "x86-64").stderr)
+        self.assertEqual(before, sorted(os.listdir(bundle)))
+        self.assertEqual(["attend"], self.left_behind())
 
     def test_a_link_leads_to_the_bundle_that_is_replaced(self):
         bundle = self.compile_ok("attend", "--target", "x86-64")
