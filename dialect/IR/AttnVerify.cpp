@@ -30,14 +30,26 @@ struct Axis {
   }
 };
 
+/// Whether `op` is of a `graph:`. Its sizes are the caller's, and nothing compares them to extents when it
+/// calls.
+bool isOfGraph(Operation *op) {
+  auto entry = op->getParentOfType<func::FuncOp>();
+  return entry && entry->hasAttr("attn.graph");
+}
+
 /// Two axes that must have one extent. Known extents must be equal, and so must the names of two sizes; a
-/// size may turn out to be a known extent, and a size without a name to be any other.
+/// size may turn out to be a known extent, but not in a graph, and a size without a name to be any other.
 LogicalResult verifySame(Operation *op, const Axis &a, const Axis &b) {
-  bool isUnknown = a.isDynamic() != b.isDynamic() || a.extent() == "?" || b.extent() == "?";
-  if (isUnknown || a.extent() == b.extent())
+  std::string left = a.extent(), right = b.extent();
+  if (left == right || left == "?" || right == "?")
     return success();
-  return op->emitOpError() << a.called << " is " << a.extent() << ", but " << b.called << " is "
-                           << b.extent();
+  if (a.isDynamic() == b.isDynamic())
+    return op->emitOpError() << a.called << " is " << left << ", but " << b.called << " is " << right;
+  if (!isOfGraph(op))
+    return success();
+  (a.isDynamic() ? left : right) = "the size '" + (a.isDynamic() ? left : right) + "'";
+  return op->emitOpError() << a.called << " is " << left << ", but " << b.called << " is " << right
+                           << ": write both alike";
 }
 
 Axis axisOf(Value value, int number, StringRef called) {

@@ -407,6 +407,72 @@ TEST_F(Import, NamesOpsValuesAndAxesWhereOperandsDoNotFit) {
       << printed(diagnostics);
 }
 
+// No op relates axes of the operands of embed, take and score_map: their indices are clamped.
+TEST_F(Import, TakesAxesOfOneExtentOnlyIfTheyAreWrittenAlike) {
+  struct Case {
+    std::string op, inputs, alike; // `alike` stands for @ in `inputs`
+  };
+  const std::string heads = "a: {shape: [batch, head: 2, query, width: 8]}, ",
+                    scores = "a: {shape: [batch, head: 2, query, key]}, ";
+  const Case cases[] = {
+      {"linear: [a, w]", "a: {shape: [batch, query, @]}, w: {shape: [out: 3, in: 8]}", "width: 8"},
+      {"linear: [a, w]", "a: {shape: [batch, query, width]}, w: {shape: [out: 3, @]}", "width"},
+      {"linear: [a, w, b]",
+       "a: {shape: [batch, query, width: 8]}, w: {shape: [out: 3, in: 8]}, b: {shape: [@]}", "out: 3"},
+      {"matmul: [a, b]", heads + "b: {shape: [batch, head: 2, @, out: 5]}", "key: 8"},
+      {"matmul: [a, b]", scores + "b: {shape: [batch, head: 2, @, out: 5]}", "key"},
+      {"matmul: [a, b], transposed: true", heads + "b: {shape: [batch, head: 2, key, @]}", "width: 8"},
+      {"matmul: [a, b]", heads + "b: {shape: [@, head: 2, key: 8, out: 5]}", "batch"},
+      {"matmul: [a, b]", heads + "b: {shape: [batch, @, key: 8, out: 5]}", "head: 2"},
+      {"matmul: [a, b]", "a: {shape: [batch, head, query, key]}, b: {shape: [batch, @, key, out: 5]}",
+       "head"},
+      {"matmul: [a, b]", "a: {shape: [batch, query, key]}, b: {shape: [@, key, out: 5]}", "batch"},
+      {"add: [a, b]", "a: {shape: [batch, query, width]}, b: {shape: [batch, query, @]}", "width"},
+      {"mul: [a, b]", "a: {shape: [batch, query, width: 8]}, b: {shape: [batch, query, @]}", "width: 8"},
+      {"layer_norm: [a, w]", "a: {shape: [batch, query, @]}, w: {shape: [width: 8]}", "width: 8"},
+      {"layer_norm: [a, w, b]", "a: {shape: [batch, query, width]}, w: {shape: [width]}, b: {shape: [@]}",
+       "width"},
+      {"rms_norm: [a, w]", "a: {shape: [batch, query, width]}, w: {shape: [@]}", "width"},
+      {"rotary: [a, t, s]", heads + "t: {shape: [position, width: 8]}, s: {shape: [@], type: i32}", "batch"},
+      {"additive_scores: [a, b, w]",
+       heads + "b: {shape: [@, head: 2, key, width: 8]}, w: {shape: [width: 8]}", "batch"},
+      {"additive_scores: [a, b, w]", heads + "b: {shape: [batch, @, key, width: 8]}, w: {shape: [width: 8]}",
+       "head: 2"},
+      {"additive_scores: [a, b, w]", heads + "b: {shape: [batch, head: 2, key, @]}, w: {shape: [width: 8]}",
+       "width: 8"},
+      {"additive_scores: [a, a, w]", heads + "w: {shape: [head: 2, @]}", "width: 8"},
+      {"additive_scores: [a, a, w]", heads + "w: {shape: [@, width: 8]}", "head: 2"},
+      {"padding_mask: [a, l]", scores + "l: {shape: [@], type: i32}", "batch"},
+      {"prefix_mask: [a, l]", scores + "l: {shape: [@], type: i32}", "batch"},
+      {"window_mask: [a, l], before: 2", scores + "l: {shape: [@], type: i32}", "batch"},
+      {"add_positions: [a, t]", "a: {shape: [batch, query, width]}, t: {shape: [position, @]}", "width"},
+      {"pick: [a, i]", "a: {shape: [batch, query, width]}, i: {shape: [@, query], type: i32}", "batch"},
+      {"pick: [a, i]", "a: {shape: [batch, query: 3, width]}, i: {shape: [batch, @], type: i32}",
+       "query: 3"}};
+  auto isTaken = [&](const Case &given, const std::string &axis) {
+    diagnostics = Diagnostics();
+    std::string inputs = given.inputs;
+    inputs.replace(inputs.find('@'), 1, axis);
+    return bool(
+        import("graph:\n  inputs: {" + inputs + "}\n  ops:\n    y: {" + given.op + "}\n  outputs: y\n"));
+  };
+  for (const Case &given : cases) {
+    SCOPED_TRACE(given.op + " of " + given.inputs);
+    EXPECT_TRUE(isTaken(given, given.alike)) << printed(diagnostics);
+    std::string name = given.alike.substr(0, given.alike.find(':'));
+    bool isSize = name == given.alike,
+         isPointwise = given.op.starts_with("add:") || given.op.starts_with("mul:");
+    EXPECT_FALSE(isTaken(given, isSize ? name + ": 4" : name));
+    std::string error = printed(diagnostics);
+    EXPECT_NE(error.find("a.yaml:4:"), std::string::npos) << error;
+    EXPECT_NE(error.find(isPointwise ? "two values of one shape" : "the size '" + name + "'"),
+              std::string::npos)
+        << error;
+    EXPECT_FALSE(isTaken(given, isSize ? "other" : name + ": 7"));
+    EXPECT_TRUE(diagnostics.hasErrors());
+  }
+}
+
 TEST_F(Import, RefusesOperandsOfTheWrongKindWithoutACrash) {
   const char *operands[] = {"xx", "ids", "lengths", "scores", "hh", "ww", "vv"};
   const char *ops[] = {"linear",       "matmul",        "add",  "mul",  "layer_norm", "rms_norm",   "embed",

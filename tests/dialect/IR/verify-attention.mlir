@@ -34,6 +34,25 @@ func.func @matmul_c3_other_size(%w: !weights, %v: !values) {
 
 // -----
 
+!left = tensor<?x2x?x8xf32, #attn.axes<batch, head, query, width>>
+!right = tensor<?x2x?x8xf32, #attn.axes<batch, head, key, width>>
+func.func @matmul_c3_size_for_an_extent(%a: !left, %b: !right) {
+  %c = attn.matmul %a, %b : (!left, !right) -> !left
+  return
+}
+
+// -----
+
+!left = tensor<?x2x?x8xf32, #attn.axes<batch, head, query, width>>
+!right = tensor<?x2x?x8xf32, #attn.axes<batch, head, key, width>>
+func.func @matmul_c3_size_for_an_extent_in_a_graph(%a: !left, %b: !right) attributes {attn.graph} {
+  // expected-error @below {{the left side's last axis is 8, but the right side's axis to sum over is the size 'key': write both alike}}
+  %c = attn.matmul %a, %b : (!left, !right) -> !left
+  return
+}
+
+// -----
+
 !scores = tensor<?x2x?x?xf32, #attn.axes<row, head, query, source>>
 func.func @padding_mask_c1_lengths_of_sentences(%s: !scores, %l: tensor<?xi32, #attn.axes<batch>>) {
   // expected-error @below {{the number of lengths is batch, but the scores' batch axis is row}}
