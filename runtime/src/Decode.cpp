@@ -67,6 +67,7 @@ void Decoder::begin() {
 }
 
 /// A prefix's tokens need not be among the candidates: their log-probabilities come from the entry `score`.
+/// No end token is scored after them: a prefix may be as long as an output.
 void Decoder::scorePrefixes() {
   std::vector<std::vector<int32_t>> forced(sources.size());
   std::vector<attnrt_ids> views;
@@ -79,7 +80,7 @@ void Decoder::scorePrefixes() {
   }
   if (!hasPrefix)
     return;
-  const std::vector<std::vector<float>> scores = session.score(views);
+  const std::vector<std::vector<float>> scores = session.score(views, /*withEnd=*/false);
   for (size_t s = 0; s < sources.size(); ++s)
     for (size_t i = forced[s].size() - options.prefixes[s].count; i < forced[s].size(); ++i)
       rules.sentences[s].forced[i] = {forced[s][i], scores[s][i], scores[s][i]};

@@ -206,15 +206,16 @@ void Session::logits() {
 /// The position whose token the target's first one follows: the prompt's last one, or the start token.
 size_t Session::firstLabel(size_t sentence) const { return hasPrompts() ? sourceLengths[sentence] - 1 : 0; }
 
-int Session::placeTargets(std::span<const attnrt_ids> targets) {
+int Session::placeTargets(std::span<const attnrt_ids> targets, size_t ends) {
   check(targets.size() == static_cast<size_t>(size(Batch)), ATTNRT_INTERNAL,
         "targets and sources differ in number");
   const DecoderInfo &decoder = owner->decoder();
   size_t longest = 0;
   for (size_t t = 0; t < targets.size(); ++t) {
-    longest = std::max(longest, targets[t].count + firstLabel(t) + 1);
-    check(targets[t].count < static_cast<size_t>(room.target), ATTNRT_OUT_OF_RANGE, "target ", t, " has ",
-          targets[t].count, " tokens and the end token, the session has room for ", room.target);
+    longest = std::max(longest, firstLabel(t) + std::max<size_t>(targets[t].count + ends, 1));
+    check(targets[t].count + ends <= static_cast<size_t>(room.target), ATTNRT_OUT_OF_RANGE, "target ", t,
+          " has ", targets[t].count, " tokens", ends ? " and the end token" : "",
+          ", the session has room for ", room.target);
     for (size_t i = 0; i < targets[t].count; ++i)
       check(targets[t].ids[i] >= 0 && targets[t].ids[i] < decoder.targetVocabulary, ATTNRT_INVALID_ARGUMENT,
             "token ", i, " of target ", t, " is ", targets[t].ids[i], ", but the vocabulary's ids are 0 to ",
@@ -229,16 +230,17 @@ int Session::placeTargets(std::span<const attnrt_ids> targets) {
       std::copy_n(sourceIds.data() + t * size(Source), sourceLengths[t], input);
     else
       input[0] = starts[t];
-    label += firstLabel(t);
-    std::copy_n(targets[t].ids, targets[t].count, input + firstLabel(t) + 1);
-    std::copy_n(targets[t].ids, targets[t].count, label);
-    label[targets[t].count] = decoder.tokens.ends.front();
+    const size_t first = firstLabel(t), count = targets[t].count;
+    std::copy_n(targets[t].ids, std::min(count, longest - first - 1), input + first + 1);
+    std::copy_n(targets[t].ids, count, label + first);
+    std::fill_n(label + first + count, ends, decoder.tokens.ends.front());
   }
   return static_cast<int>(longest);
 }
 
-std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targets) {
-  const int longest = placeTargets(targets);
+std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targets, bool withEnd) {
+  const size_t ends = withEnd ? 1 : 0;
+  const int longest = placeTargets(targets, ends);
   size(Target) = longest;
   std::vector<void *> tensors = {targetIds.data(), labels.data()};
   if (hasPrompts())
@@ -250,14 +252,14 @@ std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targe
   std::vector<std::vector<float>> all;
   for (size_t t = 0; t < targets.size(); ++t) {
     const float *first = results.as<float>() + t * longest + firstLabel(t);
-    all.emplace_back(first, first + targets[t].count + 1);
+    all.emplace_back(first, first + targets[t].count + ends);
   }
   return all;
 }
 
 std::vector<std::vector<float>> Session::attend(std::span<const attnrt_ids> targets,
                                                 std::span<const attnrt_ids> sources) {
-  const size_t longest = placeTargets(targets), padded = size(Source);
+  const size_t longest = placeTargets(targets, 1), padded = size(Source);
   size(Target) = static_cast<int64_t>(longest);
   std::vector<float> all(targets.size() * longest * padded); // batch x target x source
   callFor(ATTNRT_USE_ATTEND, "attend", {targetIds.data(), sourceLengths.data(), all.data()});

@@ -49,9 +49,9 @@ public:
     return results.as<float>() + int64_t(liveSlots[row]) * count;
   }
 
-  /// The log-probabilities of each target's tokens, then of the end token: one list per sentence of the
-  /// request.
-  std::vector<std::vector<float>> score(std::span<const attnrt_ids> targets);
+  /// The log-probabilities of each target's tokens, then, `withEnd`, of the end token: one list per sentence
+  /// of the request.
+  std::vector<std::vector<float>> score(std::span<const attnrt_ids> targets, bool withEnd = true);
 
   /// The attention of each target's tokens and of the token after it, one list per sentence of the request:
   /// (target.count + 1) x source.count. `sources` are the request's.
@@ -73,7 +73,8 @@ private:
   void prefill();
   void placeRows(const std::vector<StepRow> &next);
   size_t firstLabel(size_t sentence) const;
-  int placeTargets(std::span<const attnrt_ids> targets);
+  /// Tokens to read, and those to score: each target's and `ends` (0 or 1) end tokens.
+  int placeTargets(std::span<const attnrt_ids> targets, size_t ends);
   int64_t &size(Size which) { return sizes[places[which]]; }
   int64_t size(Size which) const { return sizes[places[which]]; }
 

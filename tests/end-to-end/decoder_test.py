@@ -109,6 +109,12 @@ class DecoderTest(unittest.TestCase):
         self.assertIn("may have 49 tokens, the model has positions for 48", done.stderr)
         self.assertEqual(1, len(self.decode([PROMPTS[2]], "--max-length", 22)))
 
+    def test_a_prefix_may_fill_the_positions(self):
+        prefix = list(range(3, 25))
+        (got,), = self.decode([PROMPTS[2]], "--prefix", ids(prefix), "--max-length", 22)
+        self.assertEqual(prefix, got["ids"])
+        self.assert_probable(PROMPTS[2], got)
+
     def test_the_golden_vectors_are_checked(self):
         self.assertIn("3 golden cases", attnc("inspect", self.bundle, "--self-check"))
 

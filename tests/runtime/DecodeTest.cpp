@@ -65,12 +65,18 @@ TEST_F(Decode, APrefixIsContinuedAndScored) {
 TEST_F(Decode, APrefixOfTheMaximumLengthIsTheOutput) {
   attnrt_decode_options options = model.decodeOptions();
   options.max_length = 3;
-  const std::vector<Ids> prefixes{{5, 4, 3}};
+  const std::vector<Ids> prefixes{{5, 4, 3}, {5}};
   const auto views = attnrt::api::view(prefixes);
   options.prefixes = views.data();
-  const auto lists = session(1, 1, 12).decode({{testSources()[0]}}, options);
-  EXPECT_EQ(prefixes[0], lists[0][0].ids);
-  EXPECT_FALSE(lists[0][0].ended);
+  const std::vector<Ids> sources(testSources().begin(), testSources().begin() + 2);
+  const auto wanted = session(2, 1, 4).score(sources, {{prefixes[0], prefixes[1]}});
+  for (const int room : {3, 12}) { // with and without room for an end token
+    const auto lists = session(2, 1, room).decode(sources, options);
+    EXPECT_EQ(prefixes[0], lists[0][0].ids);
+    EXPECT_FALSE(lists[0][0].ended);
+    EXPECT_EQ(std::vector<float>(wanted[0].begin(), wanted[0].begin() + 3), lists[0][0].logProbabilities);
+    EXPECT_EQ(wanted[1][0], lists[1][0].logProbabilities[0]);
+  }
 }
 
 TEST_F(Decode, SamplesDependOnSeedAndSentenceAlone) {

@@ -75,6 +75,8 @@ class Commands(unittest.TestCase):
     def test_a_prefix_comes_first(self):
         for line in filter(None, self.run_lines("--prefix", "z y")):
             self.assertTrue(line.startswith("z y"), line)
+        # No room for an end token.
+        self.assertEqual(["z y"], self.run_lines("--prefix", "z y", "--max-length", 2, sources=["a b"]))
 
     def test_lengths_are_kept(self):
         for line in filter(None, self.run_lines("--min-length", 4, "--max-length", 4, "--beam", 2)):
