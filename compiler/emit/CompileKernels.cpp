@@ -104,9 +104,11 @@ llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned,
   }
   for (const CpuVariant &variant : variants)
     for (const auto &[kernel, source] : sources) {
-      std::string symbol = localSymbol(bundle, "kernel." + kernel + "." + symbolPart(variant.name));
+      std::string name = kernel + "." + symbolPart(variant.name);
       jobs.push_back(
-          {{kernel, variant.name, symbol, (folder + "/" + symbol + ".o").str()}, source, variant.target});
+          {{kernel, variant.name, localSymbol(bundle, "kernel." + name), (folder + "/" + name + ".o").str()},
+           source,
+           variant.target});
     }
   std::vector<std::string> errors = runJobs(jobs, compiler, progress);
   if (wasInterrupted())

@@ -101,7 +101,7 @@ std::string bundleName(llvm::StringRef wanted) {
   std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   bool isName =
       !name.empty() && !std::isdigit(static_cast<unsigned char>(name.front())) && !isRuntimesName(name);
-  return isName ? name : "model_" + name;
+  return (isName ? name : "model_" + name).substr(0, 64);
 }
 
 llvm::Expected<std::vector<WeightError>> writeBundle(const BundleJob &job, const BundleFolder &folder) {

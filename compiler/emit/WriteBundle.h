@@ -22,7 +22,8 @@ struct BundleJob {
   KernelProgress progress;
 };
 
-/// The bundle's name from what the spec or the destination folder is called: letters, digits and `_`.
+/// The bundle's name from what the spec or the destination folder is called: letters, digits and `_`, at most
+/// 64.
 std::string bundleName(llvm::StringRef wanted);
 
 /// Writes all of a bundle but its golden vectors into `folder`, and tells what rounding weights lost.

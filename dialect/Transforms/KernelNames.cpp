@@ -72,7 +72,7 @@ static std::string stemOf(Operation &op) {
   return suffixOf(op) + (ShapedType::isDynamic(width) ? std::string() : "_" + std::to_string(width));
 }
 
-std::string describeKernel(KernelOp kernel) {
+static std::string describeWhole(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   if (isa<YieldOp>(body.front()))
     return "copy";
@@ -84,6 +84,13 @@ std::string describeKernel(KernelOp kernel) {
   for (Operation &op : llvm::drop_begin(body.without_terminator()))
     name += "_" + suffixOf(op);
   return name;
+}
+
+// Names become names of files, which may not be longer than 255 bytes with all that is added.
+std::string describeKernel(KernelOp kernel) {
+  constexpr size_t longest = 100;
+  std::string name = describeWhole(kernel);
+  return name.size() > longest ? name.substr(0, name.rfind('_', longest)) + "_and_more" : name;
 }
 
 } // namespace attn

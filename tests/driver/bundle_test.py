@@ -142,6 +142,16 @@ graph:
                             "-lm", "-o", self.folder / "program"], check=True)
             self.assertEqual(0, subprocess.run([self.folder / "program"]).returncode, library)
 
+    def test_many_operations_in_a_folder_of_a_long_name_are_compiled(self):
+        spec = self.folder / "chain.yaml"
+        ops = "".join(f"    v{i}: {{add: [v{i - 1}, x]}}\n" for i in range(1, 101))
+        spec.write_text(f"graph:\n  inputs: {{v0: {{shape: [batch, width: 8]}}, x: {{shape: [batch, width: 8]}}}}\n  ops:\n{ops}"
+                        "  outputs: v100\n")
+        bundle = self.compile_ok("long" * 50, "--target", "x86-64", spec=spec)
+        self.assertIn("long" * 16 + ".h", os.listdir(bundle))
+        done = attnc("bench", bundle, "--sizes", "batch=3", "--seconds", "0.01")
+        self.assertEqual(0, done.returncode, done.stderr)
+
     def test_a_folder_called_like_the_runtime_gives_another_name(self):
         text = GRAPH.read_text().replace("name: attend_by_hand\n", "")
         (self.folder / "nameless.yaml").write_text(text)
