@@ -133,7 +133,8 @@ void writeGraph(llvm::raw_ostream &out, const Json &manifest, size_t number) {
   out << "/* Runs graph '" << name
       << "'; 0, or an error code. The arena is aligned to 64 bytes; the weights are the data part\n"
       << " * of weights.safetensors, aligned likewise, or null where the bundle has none; the context may be "
-         "null. */\n"
+         "null.\n"
+      << " * Ids and lengths are not checked: one out of range reads the nearest element, of at least one. */\n"
       << "static inline int32_t " << bundle << "_run_" << name << "(\n    "
       << llvm::join(parameters, ",\n    ") << ") {\n"
       << signature.sizeVector() << "  void *const call_tensors[] = {"

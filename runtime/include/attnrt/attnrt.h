@@ -142,8 +142,9 @@ void attnrt_pool_destroy(attnrt_pool *pool);
 const char *attnrt_model_weights(const attnrt_model *model);
 
 /* Calls an entry of a graph: all sizes in the manifest's order, then arguments and results, dense, whose
- * extents those sizes give. Allocates the entry's arena for the call. `pool` may be null: one thread. Any
- * thread may call this. */
+ * extents those sizes give. Ids and lengths are not checked: one out of range reads the nearest element, of
+ * at least one. Allocates the entry's arena for the call. `pool` may be null: one thread. Any thread may call
+ * this. */
 attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, const char *entry,
                                 size_t size_count, const int64_t *sizes, size_t tensor_count,
                                 void *const *tensors);
