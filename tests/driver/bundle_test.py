@@ -329,14 +329,14 @@ class Sanitized(BundleTest):
         for done in self.run_misuse("short-input"):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("heap-buffer-overflow", done.stderr)
-            self.assertRegex(done.stderr, r"#0 .* in attend_by_hand\.kernel\.linear")
+            self.assertRegex(done.stderr, "#0 .* in attend_by_hand.kernel.linear") # a loop's own function has _ for .
 
     @unittest.skipUnless(SANITIZER == "tsan", "for ThreadSanitizer")
     def test_two_threads_in_one_arena_are_reported(self):
         done = self.run_misuse("shared-arena")[0] # wider stores than SSE's are not watched
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("data race", done.stderr)
-        self.assertRegex(done.stderr, r"#0 attend_by_hand\.kernel\.linear")
+        self.assertRegex(done.stderr, "#0 attend_by_hand.kernel.linear")
 
 
 class Bench(BundleTest):
