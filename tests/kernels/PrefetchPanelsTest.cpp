@@ -95,7 +95,8 @@ private:
     const Call *call = statement->value.as<Call>();
     if (!call || call->name != "llvm.prefetch.p0")
       return;
-    const Add *address = call->args[0].as<Reinterpret>()->value.as<Add>(); // the start as a number, and the offset
+    // The start as a number, and the offset.
+    const Add *address = call->args[0].as<Reinterpret>()->value.as<Add>();
     ASSERT_TRUE(address);
     ++lines[valueOf(address->b) / 64];
   }
