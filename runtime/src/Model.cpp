@@ -161,15 +161,15 @@ const EncoderInfo &Model::encoder() const {
 
 const TokensInfo &Model::tokens() const { return info.encoder ? info.encoder->tokens : decoder().tokens; }
 
-const Tokenizer &Model::tokenizer(attnrt_side side) const {
+const Tokenizer &Model::tokenizer(int32_t side) const {
   tokens();
-  check(side == ATTNRT_SOURCE || side == ATTNRT_TARGET, ATTNRT_INVALID_ARGUMENT, "'side' is ",
-        static_cast<int>(side), ", which is no attnrt_side");
+  check(side == ATTNRT_SOURCE || side == ATTNRT_TARGET, ATTNRT_INVALID_ARGUMENT, "'side' is ", side,
+        ", which is no attnrt_side");
   check(side == ATTNRT_SOURCE || target, ATTNRT_UNSUPPORTED, "'", info.name, "' has no target side");
   return side == ATTNRT_SOURCE ? *source : *target;
 }
 
-int32_t Model::vocabulary(attnrt_side side) const {
+int32_t Model::vocabulary(int32_t side) const {
   if (info.encoder)
     return info.encoder->vocabulary;
   return side == ATTNRT_SOURCE ? decoder().sourceVocabulary : decoder().targetVocabulary;

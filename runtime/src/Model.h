@@ -51,8 +51,8 @@ public:
   const EncoderInfo &encoder() const;
   /// A failure for graphs.
   const TokensInfo &tokens() const;
-  const Tokenizer &tokenizer(attnrt_side side) const;
-  int32_t vocabulary(attnrt_side side) const;
+  const Tokenizer &tokenizer(int32_t side) const;
+  int32_t vocabulary(int32_t side) const;
   /// The decoder's default `bad_words_ids`, as the C interface has them.
   const std::vector<attnrt_ids> &badWords() const { return badWordViews; }
   /// The decoder's default shortlist, likewise; empty: none.

@@ -25,7 +25,7 @@ void writeText(const std::string &from, size_t capacity, char *to, size_t *size)
   to[count] = '\0';
 }
 
-void requireIds(const Model &model, attnrt_side side, std::span<const int32_t> ids) {
+void requireIds(const Model &model, int32_t side, std::span<const int32_t> ids) {
   const int32_t vocabulary = model.vocabulary(side);
   for (size_t i = 0; i < ids.size(); ++i)
     check(ids[i] >= 0 && ids[i] < vocabulary, ATTNRT_INVALID_ARGUMENT, "token ", i, " is ", ids[i],
@@ -52,7 +52,7 @@ void putAround(const std::vector<int32_t> &start, const std::vector<int32_t> &en
   ids.insert(ids.end(), end.begin(), end.end());
 }
 
-std::vector<int32_t> tokenize(const Model &model, attnrt_side side, std::string_view text) {
+std::vector<int32_t> tokenize(const Model &model, int32_t side, std::string_view text) {
   std::vector<int32_t> ids = model.tokenizer(side).encode(text);
   if (side == ATTNRT_SOURCE)
     putAround(model.tokens().sourceStart, model.tokens().sourceEnd, ids);
@@ -166,7 +166,7 @@ attnrt_status attnrt_manifest_hash(size_t size, const char *manifest, char hash[
   });
 }
 
-attnrt_status attnrt_tokenize(const attnrt_model *model, attnrt_side side, size_t text_size, const char *text,
+attnrt_status attnrt_tokenize(const attnrt_model *model, int32_t side, size_t text_size, const char *text,
                               size_t capacity, int32_t *ids, size_t *count) {
   return guard([&] {
     requirePointer(model, "model");
@@ -216,7 +216,7 @@ attnrt_status attnrt_tokenize_in(const attnrt_model *model, int32_t language, si
   });
 }
 
-attnrt_status attnrt_detokenize(const attnrt_model *model, attnrt_side side, size_t count, const int32_t *ids,
+attnrt_status attnrt_detokenize(const attnrt_model *model, int32_t side, size_t count, const int32_t *ids,
                                 size_t capacity, char *text, size_t *size) {
   return guard([&] {
     requirePointer(model, "model");
@@ -227,7 +227,7 @@ attnrt_status attnrt_detokenize(const attnrt_model *model, attnrt_side side, siz
   });
 }
 
-attnrt_status attnrt_token_text(const attnrt_model *model, attnrt_side side, int32_t id, size_t capacity,
+attnrt_status attnrt_token_text(const attnrt_model *model, int32_t side, int32_t id, size_t capacity,
                                 char *text, size_t *size) {
   return guard([&] {
     requirePointer(model, "model");

@@ -61,14 +61,14 @@ static halide_type_t halideType(mlir::Type element) {
 }
 
 static void write(uint8_t *place, halide_type_t type, double value) {
-  float number = float(value);
+  if (type.code == halide_type_bfloat || type.code == halide_type_float) {
+    float number = float(value);
+    std::memcpy(place, reinterpret_cast<uint8_t *>(&number) + 4 - type.bytes(),
+                type.bytes()); // the upper half
+    return;
+  }
   int32_t whole = int32_t(value);
-  if (type.code == halide_type_bfloat)
-    std::memcpy(place, reinterpret_cast<uint8_t *>(&number) + 2, 2);
-  else if (type.code == halide_type_float)
-    std::memcpy(place, &number, 4);
-  else
-    std::memcpy(place, &whole, type.bytes()); // little endian
+  std::memcpy(place, &whole, type.bytes()); // little endian
 }
 
 static double read(const uint8_t *place, halide_type_t type) {

@@ -163,8 +163,7 @@ TEST_F(Capacity, NullPointersAreInvalid) {
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_decode(opened.handle(), 1, &broken, nullptr, nullptr));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_model_load(nullptr, nullptr, nullptr));
   size_t size = 0;
-  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
-            attnrt_token_text(model.handle(), static_cast<attnrt_side>(7), 3, 0, nullptr, &size));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_token_text(model.handle(), 7, 3, 0, nullptr, &size));
   EXPECT_STREQ("'side' is 7, which is no attnrt_side", attnrt_last_error());
   EXPECT_EQ(ATTNRT_NOT_FOUND,
             attnrt_model_create(toy::descriptor(), "/no/such/folder", nullptr, (attnrt_model **)&result));

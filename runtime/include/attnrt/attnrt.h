@@ -78,6 +78,7 @@ attnrt_status attnrt_manifest_hash(size_t size, const char *manifest, char hash[
 
 /* ---- Tokens -------------------------------------------------------------------------------------- */
 
+/* Functions take it as a number: whatever comes is checked. */
 typedef enum attnrt_side { ATTNRT_SOURCE = 0, ATTNRT_TARGET = 1 } attnrt_side;
 
 /* Token ids of one text. The memory is the caller's unless a comment says otherwise. */
@@ -89,7 +90,7 @@ typedef struct attnrt_ids {
 /* Splits UTF-8 text into token ids; on the source side with the start and end tokens that the model expects.
  * Writes at most `capacity` ids and sets `*count` to how many there are: call again with more room if it is
  * larger. Text that the vocabulary does not know, invalid UTF-8 included, becomes the unknown token. */
-attnrt_status attnrt_tokenize(const attnrt_model *model, attnrt_side side, size_t text_size, const char *text,
+attnrt_status attnrt_tokenize(const attnrt_model *model, int32_t side, size_t text_size, const char *text,
                               size_t capacity, int32_t *ids, size_t *count);
 
 /* Languages that a request may choose (`tokens.languages` of the spec): each is a token's id. None: 0. */
@@ -106,11 +107,11 @@ attnrt_status attnrt_tokenize_in(const attnrt_model *model, int32_t language, si
 /* Joins token ids to text; an id that the vocabulary does not have is an error. Writes at most `capacity`
  * bytes, the last of them a NUL, and sets `*size` to the text's length without the NUL: call again with more
  * room if it is `capacity` or more. */
-attnrt_status attnrt_detokenize(const attnrt_model *model, attnrt_side side, size_t count, const int32_t *ids,
+attnrt_status attnrt_detokenize(const attnrt_model *model, int32_t side, size_t count, const int32_t *ids,
                                 size_t capacity, char *text, size_t *size);
 
 /* One token as the vocabulary writes it, as attnrt_detokenize() gives texts. */
-attnrt_status attnrt_token_text(const attnrt_model *model, attnrt_side side, int32_t id, size_t capacity,
+attnrt_status attnrt_token_text(const attnrt_model *model, int32_t side, int32_t id, size_t capacity,
                                 char *text, size_t *size);
 
 /* Whether a tokenizer's files in `folder` can be read. `description` is what a manifest has under
