@@ -333,7 +333,10 @@ void PipelineBuilder::addTop(const LinearInputs &inputs, VocabularyStages &stage
 llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match) {
   LinearInputs inputs = region.linear(match.linear);
   if (!match.top && !match.pick) {
-    match.logSum ? buildLogSum(match, inputs) : buildLogProbabilities(match, inputs);
+    if (match.logSum)
+      buildLogSum(match, inputs);
+    else
+      buildLogProbabilities(match, inputs);
     return llvm::Error::success();
   }
   std::optional<mlir::ArrayAttr> scratch = kernel.getScratch();

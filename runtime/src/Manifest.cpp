@@ -270,39 +270,36 @@ std::vector<float> readFloats(const JsonReader &json) {
   return values;
 }
 
-GoldenInfo readEncoderGolden(const JsonReader &json, const EncoderInfo &encoder) {
-  GoldenInfo golden;
-  if (json.isEmptyObject())
-    return golden;
-  golden.variant = json.at("variant").string();
-  for (const JsonReader &entry : json.at("cases").elements()) {
-    GoldenCase one;
-    one.source = readIds(entry.at("source"), encoder.vocabulary);
-    one.target = readIds(entry.at("predicted"), encoder.vocabulary);
-    one.logProbabilities = readFloats(entry.at("log_probabilities"));
-    one.hidden = readFloats(entry.at("hidden"));
-    if (one.source.empty() || one.logProbabilities.size() != one.target.size())
-      entry.reject("needs a source, and one log-probability for each predicted id");
-    golden.cases.push_back(std::move(one));
-  }
-  return golden;
+GoldenCase readGoldenCase(const JsonReader &json, const EncoderInfo &encoder) {
+  GoldenCase one;
+  one.source = readIds(json.at("source"), encoder.vocabulary);
+  one.target = readIds(json.at("predicted"), encoder.vocabulary);
+  one.logProbabilities = readFloats(json.at("log_probabilities"));
+  one.hidden = readFloats(json.at("hidden"));
+  if (one.source.empty() || one.logProbabilities.size() != one.target.size())
+    json.reject("needs a source, and one log-probability for each predicted id");
+  return one;
 }
 
-GoldenInfo readGolden(const JsonReader &json, const DecoderInfo &decoder) {
+GoldenCase readGoldenCase(const JsonReader &json, const DecoderInfo &decoder) {
+  GoldenCase one;
+  one.source = readIds(json.at("source"), decoder.sourceVocabulary);
+  one.target = readIds(json.at("target"), decoder.targetVocabulary);
+  one.ended = json.at("ended").boolean();
+  one.logProbabilities = readFloats(json.at("log_probabilities"));
+  if (one.source.empty() || one.logProbabilities.size() != one.target.size() + 1)
+    json.reject("needs a source, and one log-probability more than target ids");
+  return one;
+}
+
+/// `network`: what the cases are of, an EncoderInfo or a DecoderInfo.
+template <typename Network> GoldenInfo readGolden(const JsonReader &json, const Network &network) {
   GoldenInfo golden;
   if (json.isEmptyObject())
     return golden;
   golden.variant = json.at("variant").string();
-  for (const JsonReader &entry : json.at("cases").elements()) {
-    GoldenCase one;
-    one.source = readIds(entry.at("source"), decoder.sourceVocabulary);
-    one.target = readIds(entry.at("target"), decoder.targetVocabulary);
-    one.ended = entry.at("ended").boolean();
-    one.logProbabilities = readFloats(entry.at("log_probabilities"));
-    if (one.source.empty() || one.logProbabilities.size() != one.target.size() + 1)
-      entry.reject("needs a source, and one log-probability more than target ids");
-    golden.cases.push_back(std::move(one));
-  }
+  for (const JsonReader &one : json.at("cases").elements())
+    golden.cases.push_back(readGoldenCase(one, network));
   return golden;
 }
 
@@ -395,7 +392,7 @@ Manifest readManifest(std::string_view text, const std::string &path) {
     manifest.golden = readGolden(json.at("golden"), *manifest.decoder);
   } else if (kind == "encoder") {
     manifest.encoder = readEncoder(json);
-    manifest.golden = readEncoderGolden(json.at("golden"), *manifest.encoder);
+    manifest.golden = readGolden(json.at("golden"), *manifest.encoder);
   } else if (kind != "graph") {
     json.reject("kind '", kind, "' is none of encoder_decoder, encoder, decoder and graph");
   }

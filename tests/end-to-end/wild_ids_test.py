@@ -81,6 +81,11 @@ def numbers(count, seed):
     return [source.randint(-64, 64) / 64 for _ in range(count)]
 
 
+def queries_and_keys(query):
+    """Of two sentences with two heads: that many queries, and seven keys."""
+    return numbers(2 * 2 * query * 8, 5), numbers(2 * 2 * 7 * 8, 6)
+
+
 class WildIds(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -116,7 +121,7 @@ class WildIds(unittest.TestCase):
 
     def test_attention(self):
         for query in 1, 6:
-            q, k = numbers(2 * 2 * query * 8, 5), numbers(2 * 2 * 7 * 8, 6)
+            q, k = queries_and_keys(query)
             for starts in ([-2**30, 2**30], [-20, 9]), ([9, -query], [8 + query, -query]):
                 self.check("attend", {"batch": 2, "query": query, "key": 7}, (q, q), (k, k),
                            ([-MOST - 1, MOST], [0, 1]), starts, ([7, MOST], [7, 7]),
@@ -128,7 +133,7 @@ class WildIds(unittest.TestCase):
     def test_starts_of_any_value_are_harmless(self):
         """Past 2^30 sums of positions overflow: some row of the table is read."""
         for query in 1, 6:
-            q, k = numbers(2 * 2 * query * 8, 5), numbers(2 * 2 * 7 * 8, 6)
+            q, k = queries_and_keys(query)
             for variant in range(len(self.bundle.variants())):
                 for starts in [MOST, -MOST - 1], [MOST - 3, -MOST + 3]:
                     sizes = {"batch": 2, "query": query, "key": 7}
@@ -139,7 +144,7 @@ class WildIds(unittest.TestCase):
 
     def test_windows_past_the_keys_hide_all(self):
         for query in 1, 6:
-            q, k = numbers(2 * 2 * query * 8, 5), numbers(2 * 2 * 7 * 8, 6)
+            q, k = queries_and_keys(query)
             for start in -2**30, 2**30, -20, 20:
                 got, = self.bundle.call("window", {"batch": 2, "query": query, "key": 7}, q, k, [start, 1])
                 self.assertEqual([0] * 2 * query * 8, got[:2 * query * 8])
