@@ -112,6 +112,12 @@ private:
     return in.term ? in.term(query, other, column, s.head) : query * other;
   }
 
+  /// A sum so far and the next term. The loop over the last tile of keys is compiled apart from that over the
+  /// others; where the compiler may choose the order of three terms, it chooses another one there.
+  Expr plus(const Expr &sum, const Expr &term) const {
+    return tiles.inOrder ? strict_float(sum + term) : sum + term;
+  }
+
   void buildProducts() {
     s.turned = Func("turned");
     s.turned(s.query, s.width, s.queryBlock, s.head, s.batch) =
@@ -124,7 +130,8 @@ private:
       return buildProductsByLane(key, at);
     s.inner = RDom(0, in.width, "inner");
     s.products(at) = 0.f;
-    s.products(at) += term(s.turned(s.query, s.inner, s.queryBlock, s.head, s.batch), s.inner, key);
+    s.products(at) =
+        plus(s.products(at), term(s.turned(s.query, s.inner, s.queryBlock, s.head, s.batch), s.inner, key));
   }
 
   // One query: the width lies in the lanes, and lanes are added at the end.
@@ -196,10 +203,11 @@ private:
     s.blockSum(at) = 0.f;
     s.blockSum(at) += sumPairwise([&](int i) { return weight(summed, i); }, tiles.keyTile);
     s.blockContext = Func("blockContext");
-    s.blockContext(s.width, s.query, s.block, s.queryBlock, s.head, s.batch) = 0.f;
-    s.blockContext(s.width, s.query, s.block, s.queryBlock, s.head, s.batch) +=
-        weight(mixed) * in.value.at({s.width, readable(s.block * tiles.keys + inBlock(mixed)),
-                                     s.head / in.valueGroup, s.batch});
+    Expr value = in.value.at(
+        {s.width, readable(s.block * tiles.keys + inBlock(mixed)), s.head / in.valueGroup, s.batch});
+    std::vector<Var> mixedAt = {s.width, s.query, s.block, s.queryBlock, s.head, s.batch};
+    s.blockContext(mixedAt) = 0.f;
+    s.blockContext(mixedAt) = plus(s.blockContext(mixedAt), weight(mixed) * value);
   }
 
   // The sum of weights rides behind the context, one vector of equal lanes, so that both are one stage and

@@ -39,10 +39,11 @@ struct AttentionInputs {
 };
 
 struct AttentionTiles {
-  int queries; // of a block (1: one query per row)
-  int keys;    // of a block
-  int keyTile; // keys that are scored together; divides `keys`
-  int lanes;   // of the context's width; divides both widths
+  int queries;          // of a block (1: one query per row)
+  int keys;             // of a block
+  int keyTile;          // keys that are scored together; divides `keys`
+  int lanes;            // of the context's width; divides both widths
+  bool inOrder = false; // sums are strict; without instructions that multiply and add that costs nothing
 };
 
 /// Stages in the order of computation. Scores are transposed (queries in the lanes), so that keys are read as

@@ -104,7 +104,8 @@ constexpr int StackFloats = 4096;
 // their state up to a width of 112; wider heads take fewer queries.
 AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool oneQuery) {
   int lanes = std::min(lanesDividing(width, cpu.lanes), lanesDividing(valueWidth, cpu.lanes));
-  AttentionSchedule schedule{{1, KeysPerBlock, 16, lanes}, width, valueWidth, 1, 1, valueWidth};
+  bool inOrder = cpu.kind == CpuClass::Baseline;
+  AttentionSchedule schedule{{1, KeysPerBlock, 16, lanes, inOrder}, width, valueWidth, 1, 1, valueWidth};
   if (oneQuery)
     return schedule;
   int queries = cpu.lanes * 2;
@@ -112,7 +113,7 @@ AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidt
     queries /= 2;
   int sums = cpu.kind == CpuClass::Avx512 ? 16 : 8;
   schedule.queryLanes = std::min(cpu.lanes, queries);
-  schedule.tiles = {queries, KeysPerBlock, sums / (queries / schedule.queryLanes), lanes};
+  schedule.tiles = {queries, KeysPerBlock, sums / (queries / schedule.queryLanes), lanes, inOrder};
   schedule.contextColumns = lanesDividing(valueWidth / lanes, 2) * lanes;
   schedule.contextRows = lanesDividing(queries, sums / (schedule.contextColumns / lanes));
   return schedule;

@@ -45,7 +45,8 @@ private:
   void checkWindow(const GraphOp &op);
   void checkStrides(const GraphStrides &strides);
   void checkSinusoid(const GraphWeight &weight);
-  void sortOps();
+  void checkFactors();
+  bool sortOps();
   void reportCycle(const std::vector<bool> &isPlaced);
 
   GraphSpec &graph;
@@ -231,8 +232,8 @@ void GraphChecker::reportCycle(const std::vector<bool> &isPlaced) {
   }
 }
 
-/// Takes ops whose operands are there, in the order of the file.
-void GraphChecker::sortOps() {
+/// Takes ops whose operands are there, in the order of the file. False where there is a cycle.
+bool GraphChecker::sortOps() {
   std::map<std::string, std::vector<size_t>> readersOf;
   std::vector<size_t> missing(graph.ops.size(), 0);
   std::map<std::string, size_t> indexOf;
@@ -259,10 +260,44 @@ void GraphChecker::sortOps() {
       if (--missing[reader] == 0)
         ready.insert(reader);
   }
-  if (sorted.size() == graph.ops.size())
-    graph.ops = std::move(sorted);
-  else
+  if (sorted.size() != graph.ops.size()) {
     reportCycle(isPlaced);
+    return false;
+  }
+  graph.ops = std::move(sorted);
+  return true;
+}
+
+static bool hidesKeys(const GraphOp &op) {
+  switch (*op.kind) {
+  case GraphOpKind::CausalMask:
+  case GraphOpKind::PaddingMask:
+  case GraphOpKind::WindowMask:
+  case GraphOpKind::PrefixMask:
+    return true;
+  case GraphOpKind::ScoreMap:
+    return !op.mask->empty() || op.score->find("inf") != std::string::npos;
+  default:
+    return false;
+  }
+}
+
+/// Hidden scores are minus infinity: a factor that is not above 0 would show the keys again. Takes sorted
+/// ops.
+void GraphChecker::checkFactors() {
+  std::set<std::string> masked;
+  for (const GraphOp &op : graph.ops) {
+    bool keepsMasks = *op.kind == GraphOpKind::Scale || *op.kind == GraphOpKind::ScoreMap ||
+                      *op.kind == GraphOpKind::Add || *op.kind == GraphOpKind::Mul ||
+                      *op.kind == GraphOpKind::Activation;
+    bool isMasked =
+        keepsMasks && std::any_of(op.operands.begin(), op.operands.end(),
+                                  [&](const Located<std::string> &name) { return masked.count(*name); });
+    if (isMasked && *op.kind == GraphOpKind::Scale && *op.by <= 0)
+      diagnostics.error(op.by.where, "hidden keys would be seen again: after a mask 'by' is above 0");
+    if (isMasked || hidesKeys(op))
+      masked.insert(*op.name);
+  }
 }
 
 void GraphChecker::check() {
@@ -285,7 +320,8 @@ void GraphChecker::check() {
     checkScores(op);
     checkWindow(op);
   }
-  sortOps();
+  if (sortOps())
+    checkFactors();
 }
 
 void checkGraph(GraphSpec &graph, Diagnostics &diagnostics) { GraphChecker(graph, diagnostics).check(); }

@@ -7,6 +7,7 @@
 
 #include <HalideRuntime.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <new>
@@ -72,13 +73,9 @@ static void write(uint8_t *place, halide_type_t type, double value) {
 }
 
 static double read(const uint8_t *place, halide_type_t type) {
-  float number;
-  int32_t whole;
-  std::memcpy(&number, place, 4);
-  std::memcpy(&whole, place, type.bytes());
-  if (type.code == halide_type_float)
-    return number;
-  return type.bits == 32 ? whole : *place; // bytes have no sign, and weights are not read back
+  int32_t word = 0; // little endian; bytes have no sign, and weights are not read back
+  std::memcpy(&word, place, type.bytes());
+  return type.code == halide_type_float ? std::bit_cast<float>(word) : word;
 }
 
 /// Where output `out` and input `in` of a matrix in panels lie, in elements.
