@@ -198,10 +198,12 @@ static bool isText(const std::string &text, Diagnostics &diagnostics) {
   for (size_t i = 0; i < text.size();) {
     unsigned char c = text[i];
     size_t length = utf8Length(std::string_view(text).substr(i, 4));
-    bool isControl = c < 0x20 && c != '\t' && c != '\n' && c != '\r';
-    if (length == 0 || isControl || c == 0x7f) {
-      diagnostics.error(where, "this is no UTF-8 text: byte " + std::to_string(c) + " at offset " +
-                                   std::to_string(i));
+    bool isControl = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
+    if (length == 0 || isControl) {
+      const std::string what =
+          length == 0 ? "this is no UTF-8 text" : "a spec cannot hold control characters";
+      diagnostics.error(where, what + ": byte " + std::to_string(c) + (c == 0 ? " (NUL)" : "") +
+                                   " at offset " + std::to_string(i));
       return false;
     }
     where = c == '\n' ? Location{where.line + 1, 1} : Location{where.line, where.column + unsigned(length)};

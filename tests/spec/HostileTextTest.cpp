@@ -70,7 +70,7 @@ TEST(HostileText, SecondDocumentsAreErrors) {
 
 TEST(HostileText, BinaryFilesAreErrors) {
   EXPECT_HAS(errorsOf(std::string("name: \0 x\n", 10)),
-             "a.yaml:1:7: error: this is no UTF-8 text: byte 0 at offset 6");
+             "a.yaml:1:7: error: a spec cannot hold control characters: byte 0 (NUL) at offset 6");
   EXPECT_HAS(errorsOf("name: x\nother: \xff\xfe\n"), "a.yaml:2:8: error: this is no UTF-8 text: byte 255");
   EXPECT_HAS(errorsOf("\xfe\xff\0m"), "this is no UTF-8 text");
   EXPECT_HAS(errorsOf("name: \xc0\x80\n"), "this is no UTF-8 text");
