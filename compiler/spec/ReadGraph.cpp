@@ -7,6 +7,7 @@
 #include "compiler/spec/Words.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace attnc {
 
@@ -145,6 +146,11 @@ bool GraphReader::readRow(const YamlNode &row, std::vector<float> &values) {
       return false;
     }
     values.push_back(float(*value));
+    if (!std::isfinite(values.back())) {
+      diagnostics.error(item.where,
+                        "a value is " + quote(item.text) + ", which is more than a float32 holds");
+      return false;
+    }
   }
   return true;
 }
