@@ -108,6 +108,7 @@ private:
   bool check(const fs::path &spec);
   std::optional<Diagnostic> originOf(Location where);
   void printWithOrigins(const Diagnostics &found);
+  void printErrorsOfWeights(const Diagnostics &found);
   bool checkTokenizers(const Spec &spec);
   void warnOfUnusedTensors(const Spec &spec);
 
@@ -236,12 +237,23 @@ void Importer::printWithOrigins(const Diagnostics &found) {
   messages << found.file() << ": note: after these errors it is not kept\n";
 }
 
+/// Prints what is wrong with the weights, at the file in the source: neither its copy nor the spec is kept.
+void Importer::printErrorsOfWeights(const Diagnostics &found) {
+  Diagnostics diagnostics;
+  for (const Diagnostic &one : found.all())
+    if (one.severity == Severity::Error)
+      diagnostics.report({one.severity, weights->paths().front(), {}, one.message});
+  diagnostics.print(messages);
+}
+
 /// Whether what was written can be compiled.
 bool Importer::check(const fs::path &spec) {
   Diagnostics diagnostics;
   std::optional<Spec> loaded = loadSpec(spec.string(), {}, diagnostics);
   if (!loaded) {
-    printWithOrigins(diagnostics);
+    Diagnostics others;
+    bool isSpecGood = loadSpec(spec.string(), {"random:1"}, others).has_value();
+    isSpecGood ? printErrorsOfWeights(diagnostics) : printWithOrigins(diagnostics);
     return false;
   }
   diagnostics.print(messages);

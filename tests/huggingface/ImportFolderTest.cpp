@@ -81,7 +81,8 @@ TEST(Import, AnUntiedFolderNeedsItsOutputsTable) {
   std::string untied = replaced(config, R"("d_model")", R"("tie_word_embeddings": false, "d_model")");
   auto [spec, messages] = imported({{"config.json", untied}, {"model.safetensors", allTensors()}});
   EXPECT_EQ(spec, "");
-  expectHolds(messages, "the weight file lacks 'lm_head.weight'");
+  expectHolds(messages, "/model.safetensors: error: the weight file lacks 'lm_head.weight'\n");
+  EXPECT_EQ(messages.find("model.yaml"), std::string::npos) << messages; // it is gone
 }
 
 TEST(Import, ATableThatIsMissingIsNotChosenFromTwoThatDiffer) {
@@ -251,8 +252,8 @@ TEST(Import, APairOfUnlikeNetworksIsAnError) {
               "'tie_encoder_decoder' is 'true': only false can be represented");
 }
 
-TEST(Import, WeightsThatAreMissingAreErrorsOfTheSpec) {
-  EXPECT_SAYS(config, "the weight file lacks 'shared.weight'");
+TEST(Import, WeightsThatAreMissingAreErrorsOfTheFile) {
+  EXPECT_SAYS(config, "/model.safetensors: error: the weight file lacks 'shared.weight'");
 }
 
 TEST(Import, EveryTruncatedConfigIsAnError) {
