@@ -5,9 +5,12 @@
 
 #include "compiler/emit/FileOutput.h"
 #include "compiler/emit/Hash.h"
+#include "compiler/spec/Safetensors.h"
+#include "llvm/ADT/STLExtras.h"
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace attnc {
 namespace {
@@ -55,6 +58,21 @@ std::vector<float> transpose(const std::vector<float> &values, int64_t rows, int
   return turned;
 }
 
+bool isFinite(float value) { return std::isfinite(value); }
+
+/// Integers have neither infinities nor NaN: an error that names the first of a tensor of `shape`.
+llvm::Error refuseNonFinite(const std::string &tensor, const std::vector<int64_t> &shape,
+                            const std::vector<float> &values) {
+  auto found = llvm::find_if_not(values, isFinite);
+  if (found == values.end())
+    return llvm::Error::success();
+  int64_t index = found - values.begin(), columns = shape.back();
+  std::vector<int64_t> place = {index / columns, index % columns};
+  return llvm::createStringError("tensor '" + tensor + "' has " +
+                                 (std::isnan(*found) ? "a NaN" : "an infinity") + " at " + shapeText(place) +
+                                 ", which int8 cannot hold; f32 and bf16 can");
+}
+
 /// The tensors of a recipe side by side, out x in; scales are made of the matrix that they belong to.
 llvm::Expected<std::vector<float>> joinTensors(const WeightRecipe &recipe, const TensorReader &tensors) {
   int64_t in = recipe.scales != 0 ? recipe.scales : recipe.in();
@@ -78,6 +96,8 @@ llvm::Expected<std::vector<float>> joinTensors(const WeightRecipe &recipe, const
       problems = llvm::joinErrors(std::move(problems), values.takeError());
       continue;
     }
+    if (recipe.type == "int8")
+      problems = llvm::joinErrors(std::move(problems), refuseNonFinite(recipe.tensors[part], shape, *values));
     if (turned)
       *values = transpose(*values, shape[0], shape[1]);
     joined.insert(joined.end(), values->begin(), values->end());
@@ -96,6 +116,8 @@ llvm::Expected<std::vector<char>> storeWeight(const WeightRecipe &recipe, const 
   llvm::Expected<std::vector<float>> values = joinTensors(recipe, tensors);
   if (!values)
     return values.takeError();
+  if (recipe.scales != 0 && !llvm::all_of(*values, isFinite)) // the matrix that they belong to is an error
+    return std::vector<char>(recipe.bytes);
   for (WeightError &error : findErrors(recipe, *values))
     errors.push_back(std::move(error));
   return storeValues(recipe, *values);

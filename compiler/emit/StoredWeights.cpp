@@ -121,9 +121,11 @@ std::vector<WeightError> findErrors(const WeightRecipe &recipe, const std::vecto
     double lost = 0, whole = 0;
     for (int64_t out = 0; out < recipe.rows[part]; ++out) {
       std::span<const float> output = std::span(values).subspan((first + out) * in, in);
-      float scale = scaleOf(output);
+      float scale = recipe.type == "int8" ? scaleOf(output) : 1;
       double lostHere = 0, wholeHere = 0;
       for (float value : output) {
+        if (!std::isfinite(value)) // bfloat16 has these as they are
+          continue;
         lostHere += std::pow(double(value) - roundTo(recipe.type, value, scale), 2);
         wholeHere += double(value) * value;
       }

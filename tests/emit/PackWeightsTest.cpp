@@ -159,6 +159,40 @@ TEST(StoredWeights, ErrorsAreThoseOfEachTensor) {
   EXPECT_EQ(errors[1].error, 0);
 }
 
+TEST(StoredWeights, WhatIsNotFiniteStaysSoInBfloat16AndIsNoError) {
+  WeightRecipe recipe = makeRecipe({2, 2}, 64 * 32, 32, {"a"}, {2});
+  recipe.type = "bf16";
+  std::vector<WeightError> errors = findErrors(recipe, {INFINITY, 1, NAN, -INFINITY});
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_EQ(errors[0].error, 0);
+}
+
+/// The error of an int8 matrix of `a` and `b`, both 2 x 3 in the source, that have `number` as their fourth.
+std::string errorOfIntegers(float number, bool isTransposed) {
+  WeightRecipe recipe = isTransposed ? makeRecipe({6, 2}, 32 * 4, 32, {"a", "b"}, {3, 3})
+                                     : makeRecipe({4, 3}, 32 * 4, 32, {"a", "b"}, {2, 2});
+  recipe.type = "int8";
+  recipe.transposed = isTransposed;
+  auto tensors = [&](const std::string &, const std::vector<int64_t> &shape) {
+    EXPECT_EQ(shape, (std::vector<int64_t>{2, 3}));
+    return llvm::Expected<std::vector<float>>(std::vector<float>{1, 2, 3, number, 5, 6});
+  };
+  ScratchFolder folder;
+  llvm::Expected<PackedWeights> packed = packWeights({recipe}, tensors, {}, folder.path + "/w");
+  return packed ? "" : llvm::toString(packed.takeError());
+}
+
+TEST(StoredWeights, IntegersOfWhatIsNotFiniteAreAnErrorWithItsPlace) {
+  EXPECT_EQ(errorOfIntegers(4, false), "");
+  for (bool isTransposed : {false, true}) {
+    EXPECT_EQ(errorOfIntegers(NAN, isTransposed),
+              "tensor 'a' has a NaN at [1, 0], which int8 cannot hold; f32 and bf16 can\n"
+              "tensor 'b' has a NaN at [1, 0], which int8 cannot hold; f32 and bf16 can");
+    EXPECT_NE(errorOfIntegers(-INFINITY, isTransposed).find("'a' has an infinity at [1, 0]"),
+              std::string::npos);
+  }
+}
+
 /// The values of a constant of the given type, declared by `text`.
 std::vector<float> computeConstant(const std::string &text, const std::string &type,
                                    std::vector<int64_t> shape, int64_t bytes) {
