@@ -53,8 +53,8 @@ void checkFlags(const BenchOptions &options, const std::string &name, const std:
   for (const auto &[flag, isGiven, decoder, encoder, graph] : flags) {
     const Rule rule = kind == "graph" ? graph : kind == "encoder" ? encoder : decoder;
     if (isGiven ? rule == Refuses : rule == Needs)
-      throw std::runtime_error(std::string(flag) + (isGiven ? " has no meaning for " : " is needed for ") +
-                               bundle);
+      throw CLI::ValidationError(std::string(flag) + (isGiven ? " has no meaning for " : " is needed for ") +
+                                 bundle);
   }
 }
 

@@ -8,6 +8,8 @@
 #include "compiler/spec/MapReader.h"
 #include "compiler/spec/Words.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -24,9 +26,9 @@ const Json &findEntry(const Json &entries, const std::string &wanted) {
     if (entry["name"] == wanted || (wanted.empty() && entries.size() == 1))
       return entry;
   }
-  throw std::runtime_error(
-      "--entry: " + (wanted.empty() ? "one must be chosen" : quote(wanted) + " is not there") +
-      "; the bundle has " + listed(names));
+  throw CLI::ValidationError("--entry",
+                             (wanted.empty() ? "one must be chosen" : quote(wanted) + " is not there") +
+                                 "; the bundle has " + listed(names));
 }
 
 /// The values of `names`, in their order.
@@ -38,14 +40,14 @@ std::vector<int64_t> readSizes(const std::vector<std::string> &given, const std:
     const std::optional<int64_t> value =
         equals < text.size() ? parseInteger(text.substr(equals + 1)) : std::nullopt;
     if (at == names.end() || !value || *value < 1)
-      throw std::runtime_error("--sizes: " + quote(text) + " is no NAME=N; the bundle's names are " +
-                               listed(names));
+      throw CLI::ValidationError("--sizes",
+                                 quote(text) + " is no NAME=N; the bundle's names are " + listed(names));
     sizes[at - names.begin()] = *value;
   }
   for (size_t i = 0; i < names.size(); ++i)
     if (sizes[i] == 0)
-      throw std::runtime_error("--sizes: " + quote(names[i]) + " is not given; the bundle's names are " +
-                               listed(names));
+      throw CLI::ValidationError("--sizes",
+                                 quote(names[i]) + " is not given; the bundle's names are " + listed(names));
   return sizes;
 }
 

@@ -104,11 +104,12 @@ llvm::Expected<std::vector<WeightError>> writeAt(const std::string &place, const
 
 int compile(const Options &options) {
   if (!options.schedules.empty())
-    return fail("--schedules is not built yet: this version uses the schedules it was built with");
+    throw CLI::ValidationError("--schedules",
+                               "not built yet: this version uses the schedules it was built with");
   if (!options.phase.empty())
     return emitPhase(options);
   if (llvm::Expected<std::vector<CpuVariant>> named = parseTargets(options.targets); !named)
-    return fail(named.takeError());
+    throw CLI::ValidationError("--target", llvm::toString(named.takeError()));
   Frontend frontend;
   if (!frontend.load(options.spec, {options.weights, options.dtype}))
     return 1;
@@ -168,7 +169,7 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
           "Instead of the spec's weights: a safetensors file, a folder that holds model.safetensors, or "
           "random:SEED")
       ->type_name("FILE");
-  command->add_option("--schedules", options->schedules, "Tuned schedules")->type_name("FILE");
+  command->add_option("--schedules", options->schedules, "Tuned schedules; not built yet")->type_name("FILE");
   CLI::Option *phase =
       command->add_option("--emit", options->phase, "Print a phase instead of writing a bundle");
   phase->excludes(bundle)->check(

@@ -18,12 +18,13 @@ attnrt_stopping parseStopping(const std::string &text) {
   return text == "true" ? ATTNRT_STOP_EARLY : ATTNRT_STOP_LATER;
 }
 
-/// What the option `flag` gives.
-Ids parseIdsOf(const std::string &flag, const std::string &text) {
+/// Why `text` holds anything but ids, or nothing.
+std::string refuseOthersThanIds(const std::string &text) {
   try {
-    return parseIds(text);
+    parseIds(text);
+    return {};
   } catch (const std::exception &error) {
-    throw std::runtime_error(flag + ": " + error.what());
+    return error.what();
   }
 }
 
@@ -33,7 +34,9 @@ Ids readShortlist(const std::string &path) {
   text << file.rdbuf();
   if (!file)
     throw std::runtime_error("--shortlist: '" + path + "' cannot be read");
-  Ids ids = parseIdsOf("--shortlist", text.str());
+  if (const std::string mistake = refuseOthersThanIds(text.str()); !mistake.empty())
+    throw std::runtime_error("--shortlist: '" + path + "': " + mistake);
+  Ids ids = parseIds(text.str());
   if (ids.empty())
     throw std::runtime_error("--shortlist: '" + path + "' is empty");
   return ids;
@@ -116,6 +119,7 @@ void addTokenFlags(CLI::App &command, DecodingFlags &flags) {
   command
       .add_option("--bad-words-ids", flags.badWords,
                   "A sequence of ids that never occurs: \"3 4 5\"; repeatable")
+      ->check(refuseOthersThanIds)
       ->allow_extra_args(false)
       ->group(group);
   command
@@ -236,7 +240,7 @@ void DecodingOptions::setTokenRules(const DecodingFlags &flags) {
     options.begin_suppress_tokens = beginSuppressed.data();
   }
   for (const std::string &word : flags.badWords)
-    badWords.push_back(parseIdsOf("--bad-words-ids", word));
+    badWords.push_back(parseIds(word));
   if (!badWords.empty()) {
     badWordViews = attnrt::api::view(badWords);
     options.bad_words_count = badWordViews.size();

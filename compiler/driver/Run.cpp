@@ -82,7 +82,7 @@ void Runner::readPrefix() {
   try {
     prefix = codec.read(ATTNRT_TARGET, options.prefix);
   } catch (const std::exception &error) {
-    throw std::runtime_error(std::string("--prefix: ") + error.what());
+    throw CLI::ValidationError("--prefix", error.what());
   }
 }
 
@@ -90,10 +90,14 @@ void Runner::readPrefix() {
 void Runner::checkOptions() {
   const attnrt_ids view{prefix.size(), prefix.data()};
   decoding->prefixes = prefix.empty() ? nullptr : &view;
-  model.checkOptions(*decoding);
+  try {
+    model.checkOptions(*decoding);
+  } catch (const attnrt::api::Error &error) {
+    throw CLI::ValidationError(error.what());
+  }
   decoding->prefixes = nullptr;
   if (options.batchTokens > 0 && decoding->sample)
-    throw std::runtime_error(
+    throw CLI::ValidationError(
         "--batch-tokens is not for samples, which depend on their place among the lines");
 }
 
@@ -308,7 +312,7 @@ void refuseOptions(const CLI::App &command, const std::set<std::string> &names, 
                    const std::string &why) {
   for (const CLI::Option *option : command.get_options())
     if (option->count() > 0 && option->nonpositional() && names.contains(option->get_name()) != areAllowed)
-      throw std::runtime_error(option->get_name() + " has no meaning for " + why);
+      throw CLI::ValidationError(option->get_name() + " has no meaning for " + why);
 }
 
 int runOnEncoder(const CLI::App &command, const RunOptions &options, const Model &model) {

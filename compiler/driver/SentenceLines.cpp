@@ -3,6 +3,7 @@
 
 #include "compiler/driver/SentenceLines.h"
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -45,6 +46,8 @@ int runCommand(const std::function<void()> &body) {
   try {
     body();
     return 0;
+  } catch (const CLI::Error &) { // wrong usage, which depends on the bundle
+    throw;
   } catch (const std::exception &error) {
     std::cout.flush(); // what was right before the mistake
     std::cerr << "attnc: error: " << error.what() << "\n";
@@ -118,7 +121,7 @@ int32_t findLanguage(const Model &model, const char *flag, const std::string &co
   try {
     return model.findLanguage(code);
   } catch (const std::exception &error) {
-    throw std::runtime_error(std::string(flag) + ": " + error.what());
+    throw CLI::ValidationError(flag, error.what());
   }
 }
 

@@ -36,7 +36,8 @@ Model loadBundle(const BundleOptions &options);
 void refuseGraph(const Model &model);
 Model loadDecoder(const BundleOptions &options, const std::string &command);
 
-/// Runs a command's body; its failure is printed to stderr. Returns the exit code: 0, or 1.
+/// Runs a command's body; its failure is printed to stderr. Returns the exit code: 0, or 1. Wrong usage
+/// (CLI::Error) passes through to main(), whose exit code is 2.
 int runCommand(const std::function<void()> &body);
 
 /// A mistake in one of `count` lines of the input, counted from 1.

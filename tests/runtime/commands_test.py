@@ -119,20 +119,32 @@ class Commands(unittest.TestCase):
             (["--beam", 100, "--alternatives", 100], "'beam' times 'n_best' is 10000"),
             (["--suppress-tokens", "3,99"], "'suppress_tokens' has the id 99, which is not in 0 to 6"),
             (["--forced-bos-token-id", 7], "'forced_bos_token_id' is 7"),
-            (["--shortlist", "/no/such/file"], "--shortlist: '/no/such/file' cannot be read"),
             (["--bad-words-ids", "3 x"], "--bad-words-ids: 'x' is no token id"),
             (["--ids", "--prefix", "3 x"], "--prefix: 'x' is no token id"),
             (["--ids", "--prefix", "3 99"], "'prefixes' has the id 99, which is not in 0 to 6"),
+        ):
+            for text in ("", "a\nb\n"):
+                self.refuse_all_lines(2, part, *options, text=text)
+
+    def test_files_and_variants_that_cannot_be_used_are_told_once_and_without_a_line(self):
+        ids = pathlib.Path(self.scratch.name) / "ids.txt"
+        ids.write_text("3 x")
+        for options, part in (
+            (["--shortlist", "/no/such/file"], "--shortlist: '/no/such/file' cannot be read"),
+            (["--shortlist", ids], "ids.txt': 'x' is no token id"),
             (["--variant", "future"], "needs no_such_feature"),
             (["--variant", "none"], "no variant 'none'; it has future, plain"),
         ):
             for text in ("", "a\nb\n"):
-                done = self.call("run", self.bundle, *options, text=text)
-                self.assertEqual((1, ""), (done.returncode, done.stdout), options)
-                self.assertEqual(1, done.stderr.count("\n"))
-                self.assertTrue(done.stderr.startswith("attnc: error: "), done.stderr)
-                self.assertIn(part, done.stderr)
-                self.assertNotIn("line", done.stderr)
+                self.refuse_all_lines(1, part, *options, text=text)
+
+    def refuse_all_lines(self, code, part, *options, text):
+        done = self.call("run", self.bundle, *options, text=text)
+        self.assertEqual((code, ""), (done.returncode, done.stdout), options)
+        self.assertEqual(code, done.stderr.count("\n")) # wrong usage points to --help
+        self.assertTrue(done.stderr.startswith("attnc: error: "), done.stderr)
+        self.assertIn(part, done.stderr)
+        self.assertNotIn("line", done.stderr)
 
     def test_what_was_right_before_a_mistake_is_printed(self):
         done = self.call("run", self.bundle, "--ids", text="3 4\n\n3 x\n5\n")
@@ -238,8 +250,8 @@ class Commands(unittest.TestCase):
 
     def test_samples_are_drawn_only_where_batches_keep_the_order(self):
         done = self.call("run", self.bundle, "--sample", "--batch-tokens", 9, text="a\n")
-        self.assertEqual((1, "attnc: error: --batch-tokens is not for samples, which depend on their place among the lines\n"),
-                         (done.returncode, done.stderr))
+        self.assertEqual((2, ["attnc: error: --batch-tokens is not for samples, which depend on their place among the lines",
+                              "Try 'attnc run --help'."]), (done.returncode, done.stderr.splitlines()))
         self.assertEqual(self.run_lines(), self.run_lines("--sample", "--no-sample"))
 
     def test_seeds_choose_samples(self):
@@ -312,7 +324,7 @@ class Commands(unittest.TestCase):
         for options, message in (([], "--batch is needed for"), (source, "--target-length is needed for"),
                                  ([*source, "--target-length", 6, "--sizes", "query=3"], "--sizes has no meaning for")):
             done = self.call("bench", self.bundle, *options)
-            self.assertEqual((1, ""), (done.returncode, done.stdout))
+            self.assertEqual((2, ""), (done.returncode, done.stdout))
             self.assertIn(f"{message} 'toy', whose kind is encoder_decoder", done.stderr)
 
     def test_a_profile_picture_needs_a_profile(self):
