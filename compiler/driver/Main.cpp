@@ -53,6 +53,14 @@ std::string describeMistake(const CLI::App &app, const CLI::ParseError &error) {
                                attnc::didYouMeanOrKnown(unknown.front(), commandNames(app));
 }
 
+/// An empty value would be taken for an option that is not given. An empty prefix is one.
+void refuseEmptyValues(CLI::App &app) {
+  for (CLI::App *command : app.get_subcommands([](CLI::App *) { return true; }))
+    for (CLI::Option *option : command->get_options())
+      if (option->nonpositional() && !option->check_lname("prefix"))
+        option->check([](const std::string &given) { return given.empty() ? "its value is empty" : ""; });
+}
+
 } // namespace
 
 int main(int argc, char **argv) try {
@@ -75,6 +83,7 @@ int main(int argc, char **argv) try {
   addExplainCommand(app, exitCode);
   addInspectCommand(app, exitCode);
   addCompileKernelCommand(app, exitCode);
+  refuseEmptyValues(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

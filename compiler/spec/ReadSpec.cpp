@@ -20,12 +20,16 @@
 
 namespace attnc {
 
-std::string Spec::resolve(const std::string &path) const {
+std::optional<std::string> Spec::findInFolder(const std::string &path) const {
   std::error_code failure;
   std::filesystem::path inFolder = std::filesystem::path(folder) / path;
-  if (!folder.empty() && std::filesystem::exists(inFolder, failure))
-    return inFolder.string();
-  return (std::filesystem::path(file).parent_path() / path).string();
+  if (folder.empty() || path.empty() || !std::filesystem::exists(inFolder, failure))
+    return std::nullopt;
+  return inFolder.string();
+}
+
+std::string Spec::resolve(const std::string &path) const {
+  return findInFolder(path).value_or((std::filesystem::path(file).parent_path() / path).string());
 }
 
 constexpr std::string_view randomWeights = "random:";
@@ -43,16 +47,18 @@ void readWeightOption(const std::string &weights, WeightSource &source, Diagnost
     diagnostics.error({}, quote(weights) + " is no source of weights: write random:SEED with a whole number");
 }
 
-/// Puts what the caller asked for in place of the spec's own source.
+/// Puts what the caller asked for in place of the spec's own source. Weights beside the spec do not stand in
+/// for those that a folder lacks.
 static void overrideWeights(const std::string &weights, const Spec &spec, WeightSource &source,
                             Diagnostics &diagnostics) {
   const std::string named = source.file;
   readWeightOption(weights, source, diagnostics);
   if (source.kind == WeightSourceKind::File && !spec.folder.empty())
-    source.file = named.empty() ? spec.folder : named;
+    source.file = spec.findInFolder(named).value_or(spec.folder);
 }
 
-static WeightSource readWeightSource(MapReader reader, const Spec &spec, Diagnostics &diagnostics) {
+/// The file is as the spec writes it.
+static WeightSource readWeightSource(MapReader reader, Diagnostics &diagnostics) {
   WeightSource source;
   source.where = reader.location();
   source.transposed = reader.boolean("transposed");
@@ -63,7 +69,7 @@ static WeightSource readWeightSource(MapReader reader, const Spec &spec, Diagnos
     diagnostics.note(file.where, "'file' is set here");
   } else if (file.given) {
     source.kind = WeightSourceKind::File;
-    source.file = spec.resolve(*file);
+    source.file = *file;
     source.where = file.where;
   } else if (seed.given && seed.value) {
     source.kind = WeightSourceKind::Random;
@@ -117,9 +123,11 @@ static Spec readTop(Spec spec, const YamlNode &root, const SpecOptions &options,
     diagnostics.error(spec.name.where,
                       "'name' is " + quote(*spec.name) +
                           "; 'attnrt' and what begins with 'attnrt_' are names of the runtime");
-  spec.weights = readWeightSource(top.mapping("weights"), spec, diagnostics);
+  spec.weights = readWeightSource(top.mapping("weights"), diagnostics);
   if (!options.weights.empty())
     overrideWeights(options.weights, spec, spec.weights, diagnostics);
+  else if (spec.weights.kind == WeightSourceKind::File)
+    spec.weights.file = spec.resolve(spec.weights.file);
   spec.types = readTypes(top.mapping("types"), diagnostics);
   if (!options.type.empty()) {
     std::vector<std::string> words = wordsOf(keyRule("types", "default").allowed);

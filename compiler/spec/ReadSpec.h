@@ -16,8 +16,9 @@
 namespace attnc {
 
 struct SpecOptions {
-  /// Instead of the spec's own weights: a safetensors file; a folder, where the files that the spec names (or
-  /// `model.safetensors`) are looked for first; or `random:SEED`. Empty: as the spec says.
+  /// Instead of the spec's own weights: a safetensors file; a folder, which holds the file that the spec
+  /// names or `model.safetensors`, and where the spec's other files are looked for first; or `random:SEED`.
+  /// Empty: as the spec says.
   std::string weights;
   /// Instead of `types.default`; empty: as the spec says.
   std::string type = {};

@@ -74,6 +74,9 @@ struct Spec {
 
   std::string folder; // given by the caller: the spec's files are looked for here first; may be empty
 
+  /// Where `folder` holds a file that the spec names, or nothing.
+  std::optional<std::string> findInFolder(const std::string &path) const;
+
   /// The path of a file that the spec names, as seen from the working folder.
   std::string resolve(const std::string &path) const;
 };

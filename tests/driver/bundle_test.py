@@ -389,6 +389,21 @@ class Usage(BundleTest):
         self.refuse(2, "--dtype", "compile", GRAPH, "-o", "x", "--dtype", "f64")
         self.refuse(2, "does not know; it knows sse41", "compile", GRAPH, "-o", self.folder / "x", "--target", "x86-64-mmx")
 
+    def test_an_empty_value_is_wrong_usage(self):
+        self.refuse(2, "--output: its value is empty", "compile", GRAPH, "-o", "")
+        for option in "--weights", "--target", "--schedules":
+            self.refuse(2, f"{option}: its value is empty", "compile", GRAPH, "-o", "x", option, "")
+        for option in "--variant", "--attention", "--shortlist", "--target-language":
+            self.refuse(2, f"{option}: its value is empty", "run", "x", option, "")
+        for option in "--variant", "--entry", "--sizes":
+            self.refuse(2, f"{option}: its value is empty", "bench", "x", option, "")
+        self.refuse(1, "x/manifest.json", "run", self.folder / "x", "--prefix", "")
+
+    def test_a_folder_without_weights_is_an_error(self):
+        (self.folder / "empty").mkdir()
+        self.refuse(1, "empty/model.safetensors: No such file or directory",
+                    "compile", KOREAN_ENGLISH, "-o", self.folder / "x", "--weights", self.folder / "empty")
+
     def test_a_users_mistake_exits_with_1(self):
         self.refuse(1, "/nowhere.yaml", "compile", "/nowhere.yaml", "-o", self.folder / "x")
         self.refuse(1, "is no bundle", "compile", GRAPH, "-o", "/", "--weights", self.weights)

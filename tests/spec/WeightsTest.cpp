@@ -159,6 +159,25 @@ TEST(Weights, AFolderHoldsTheSpecsFiles) {
   EXPECT_EQ(spec->weights.file, folder.path() + "/w.safetensors");
 }
 
+TEST(Weights, AFolderWithoutWeightsIsAnErrorThoughTheSpecHasSome) {
+  tests::TemporaryFolder folder, empty;
+  folder.write("w.safetensors", tests::zeroTensors(tensorsOf(text)));
+  Diagnostics diagnostics;
+  EXPECT_FALSE(parseSpec(folder.path() + "/a.yaml", text, {empty.path()}, diagnostics));
+  EXPECT_HAS(printed(diagnostics),
+             "error: " + empty.path() + "/model.safetensors: No such file or directory\n");
+}
+
+TEST(Weights, AFolderHasWeightsOfItsOwnName) {
+  tests::TemporaryFolder folder, other;
+  folder.write("w.safetensors", tests::zeroTensors(tensorsOf(text)));
+  other.write("model.safetensors", tests::zeroTensors(tensorsOf(text)));
+  Diagnostics diagnostics;
+  std::optional<Spec> spec = parseSpec(folder.path() + "/a.yaml", text, {other.path()}, diagnostics);
+  ASSERT_TRUE(spec) << printed(diagnostics);
+  EXPECT_EQ(spec->weights.file, other.path());
+}
+
 TEST(Weights, OfGraphsAreCompared) {
   std::string graph = "weights: {file: w.safetensors}\n"
                       "graph:\n"
