@@ -253,7 +253,10 @@ bool Importer::check(const fs::path &spec) {
   if (!loaded) {
     Diagnostics others;
     bool isSpecGood = loadSpec(spec.string(), {"random:1"}, others).has_value();
-    isSpecGood ? printErrorsOfWeights(diagnostics) : printWithOrigins(diagnostics);
+    if (isSpecGood)
+      printErrorsOfWeights(diagnostics);
+    else
+      printWithOrigins(diagnostics);
     return false;
   }
   diagnostics.print(messages);
