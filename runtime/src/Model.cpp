@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 namespace attnrt {
 namespace {
@@ -23,11 +24,35 @@ std::string symbolPart(std::string name) {
   return name;
 }
 
+/// `path` as only the file that lies there now is called. The loader takes a path that it has seen for the
+/// library that it loaded from there, even where another file has taken its place since: the file's number is
+/// written into the path in steps that lead nowhere, "/." for a 1 and "/" for a 0. No other file has it as long
+/// as the library is open.
+std::string pathOfThisFile(const std::string &path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0)
+    return path;
+  std::string steps;
+  for (uint64_t number = status.st_ino; number > 0; number /= 2)
+    steps += number % 2 ? "/." : "/";
+  return std::string(path).insert(path.rfind('/'), steps);
+}
+
+/// What the loader says of a file, about `path` as the caller knows it.
+std::string loaderError(const std::string &opened, const std::string &path) {
+  std::string message = dlerror();
+  if (const size_t at = message.find(opened); at != std::string::npos)
+    message.replace(at, opened.size(), path);
+  return message;
+}
+
 } // namespace
 
-SharedLibrary::SharedLibrary(const std::string &path)
-    : path(path), handle(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-  check(handle, ATTNRT_NOT_FOUND, "the bundle's library cannot be loaded: ", handle ? "" : dlerror());
+SharedLibrary::SharedLibrary(const std::string &path) : path(path) {
+  const std::string opened = pathOfThisFile(path);
+  handle = dlopen(opened.c_str(), RTLD_NOW | RTLD_LOCAL);
+  check(handle, ATTNRT_NOT_FOUND,
+        "the bundle's library cannot be loaded: ", handle ? "" : loaderError(opened, path));
 }
 
 SharedLibrary::~SharedLibrary() { dlclose(handle); }

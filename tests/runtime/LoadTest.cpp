@@ -36,6 +36,21 @@ TEST_F(Load, WhatIsMissingIsNamed) {
   EXPECT_NE(std::string::npos, loadError(folder.path()).find("libtoy.so"));
 }
 
+TEST_F(Load, WhatCannotBeLoadedIsNamedByItsPath) {
+  const std::string path = folder.path() + "/libtoy.so";
+  std::filesystem::resize_file(path, 40); // less than the header
+  EXPECT_NE(std::string::npos, loadError(folder.path()).find("cannot be loaded: " + path + ": "));
+}
+
+TEST_F(Load, ALibraryThatWasReplacedIsNotTakenForTheOneThatIsOpen) {
+  const attnrt::api::Model open(folder.path()), twice(folder.path());
+  const std::string path = folder.path() + "/libtoy.so";
+  std::filesystem::remove(path);
+  std::filesystem::copy_file(ATTNRT_REBUILT_TOY_LIBRARY, path);
+  EXPECT_NE(std::string::npos,
+            loadError(folder.path()).find("the code was made for 00000000000000000000000000000000"));
+}
+
 TEST_F(Load, OptionsOfAnotherSizeAreRefused) {
   attnrt_model_options options{};
   options.size = 1000;
