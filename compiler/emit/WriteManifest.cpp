@@ -192,6 +192,14 @@ Json makeWeights(const std::vector<WeightRecipe> &weights) {
   return {{"file", "weights.safetensors"}, {"bytes", bytes}, {"hash", ""}, {"tensors", std::move(tensors)}};
 }
 
+/// Numbers inside kernels (factors, epsilons) stand nowhere else in a manifest: with this, bundles that
+/// differ in them alone are told apart.
+std::string codeHash(mlir::ModuleOp planned) {
+  std::string text;
+  llvm::raw_string_ostream(text) << planned;
+  return hash128(text);
+}
+
 /// Files that differ need names that do.
 void makeDistinct(TokenizerFile &source, TokenizerFile &target) {
   if (source.name != target.name || source.content == target.content)
@@ -250,6 +258,7 @@ Json makeManifest(const Spec &spec, mlir::ModuleOp module, llvm::StringRef bundl
   for (const CpuVariant &variant : variants)
     manifest["variants"].push_back({{"name", variant.name}, {"features", variant.features}});
   manifest["kernels"] = planned->kernels;
+  manifest["code"] = codeHash(module);
   manifest["weights"] = makeWeights(weights);
   manifest["golden"] = Json::object();
   return manifest;

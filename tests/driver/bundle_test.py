@@ -179,6 +179,15 @@ graph:
         self.assertNotEqual(one["weights.safetensors"], two["weights.safetensors"])
         self.assertEqual(one["libtiny.so"], two["libtiny.so"])
 
+    def test_code_of_a_spec_that_differs_in_a_number_alone_is_refused(self):
+        spec = self.folder / "other.yaml"
+        spec.write_text(GRAPH.read_text().replace("by: 0.5", "by: 0.25"))
+        one, other = self.compile_ok("one", "--target", "x86-64"), self.compile_ok("other", "--target", "x86-64", spec=spec)
+        (one / "libattend_by_hand.so").write_bytes((other / "libattend_by_hand.so").read_bytes())
+        done = attnc("bench", one, "--sizes", "batch=1,query=1", "--seconds", "0.01")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("manifest.json does not belong to the bundle's code", done.stderr)
+
     def test_a_full_disk_is_an_error_and_leaves_nothing(self):
         for size in (0, 100, 1000, 1700, 4000, 16000):
             done = self.compile("attend", preexec_fn=limit_files(size))

@@ -84,6 +84,8 @@ TEST(HostileBundle, EveryWrongFieldIsNamed) {
        [](Json &m) { m["decoding"]["bad_words_ids"] = {Json::array()}; }},
       {"decoding.forced_bos_token_id", [](Json &m) { m["decoding"]["forced_bos_token_id"] = -1; }},
       {"not the same in manifest.json", [](Json &m) { m["variants"][0]["features"] = "avx2"; }},
+      {"'code' is missing", [](Json &m) { m.erase("code"); }},
+      {"code: must be 32 hexadecimal digits", [](Json &m) { m["code"] = "new"; }},
       {"number of entries, variants or kernels", [](Json &m) { m["kernels"].push_back("another"); }},
   };
   const toy::Folder folder;

@@ -308,6 +308,7 @@ Json manifest() {
       {"variants",
        {{{"name", "plain"}, {"features", ""}}, {{"name", "future"}, {"features", "no_such_feature"}}}},
       {"kernels", {"nothing"}},
+      {"code", std::string(32, '0')},
       {"weights",
        {{"file", "weights.safetensors"},
         {"bytes", 128},
