@@ -28,6 +28,11 @@ template <typename Number> void requireIn(Range range, Number value, const char 
           text(range.high));
 }
 
+/// Of `count`, which the caller gives, nothing is read before it is known to be no absurd number.
+void requireAtMost(size_t most, size_t count, const char *name, const char *what) {
+  require(count <= most, "'", name, "' has ", count, " ", what, ", but may have ", most, " at most");
+}
+
 /// A list of ids that the caller gives; `name` is the option's.
 std::vector<int32_t> readIds(attnrt_ids given, int32_t vocabulary, const char *name) {
   require(given.count == 0 || given.ids, "'", name, "' is null");
@@ -37,7 +42,9 @@ std::vector<int32_t> readIds(attnrt_ids given, int32_t vocabulary, const char *n
   return {given.ids, given.ids + given.count};
 }
 
+/// No longer than the vocabulary, even where an id comes twice.
 std::vector<int32_t> readSet(attnrt_ids given, int32_t vocabulary, const char *name) {
+  requireAtMost(vocabulary, given.count, name, "ids");
   std::vector<int32_t> ids = readIds(given, vocabulary, name);
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -119,6 +126,8 @@ TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_option
   const int32_t vocabulary = decoder.targetVocabulary;
   requireIn(ranges::repetitionPenalty, options.repetition_penalty, "repetition_penalty");
   requireIn(ranges::ngramSize, options.no_repeat_ngram_size, "no_repeat_ngram_size");
+  constexpr auto most = static_cast<size_t>(ranges::badWords.high);
+  requireAtMost(most, options.bad_words_count, "bad_words_ids", "sequences");
   require(options.bad_words_count == 0 || options.bad_words_ids, "'bad_words_ids' is null");
   require(options.forced_eos_token_id >= -1 && options.forced_eos_token_id < vocabulary,
           "'forced_eos_token_id' is ", options.forced_eos_token_id, ", which is not in 0 to ", vocabulary - 1,
@@ -134,6 +143,7 @@ TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_option
   rules.beginSuppressed = readSet({options.begin_suppress_count, options.begin_suppress_tokens}, vocabulary,
                                   "begin_suppress_tokens");
   for (size_t i = 0; i < options.bad_words_count; ++i) {
+    requireAtMost(most, options.bad_words_ids[i].count, "bad_words_ids", "tokens in a sequence");
     std::vector<int32_t> word = readIds(options.bad_words_ids[i], vocabulary, "bad_words_ids");
     require(!word.empty(), "'bad_words_ids' has an empty sequence");
     if (word.size() > 1 || !rules.isEnd(word[0])) // as in Transformers: an end token alone is no bad word
@@ -168,12 +178,14 @@ std::vector<Candidate> makeForced(size_t number, int32_t language, int32_t vocab
   const bool isLastToo = options.max_length == 1 && options.forced_eos_token_id >= 0; // which prevails
   if (first >= 0 && !isLastToo)
     forced.push_back({first, 0, 0});
-  if (options.prefixes)
-    for (const int32_t id : readIds(options.prefixes[number], vocabulary, "prefixes"))
-      forced.push_back({id, 0, 0});
-  check(forced.size() <= static_cast<size_t>(options.max_length), ATTNRT_OUT_OF_RANGE,
-        "the outputs of sentence ", number, " begin with ", forced.size(),
-        " given tokens, the maximum length is ", options.max_length);
+  if (!options.prefixes)
+    return forced;
+  const attnrt_ids prefix = options.prefixes[number];
+  const size_t most = options.max_length - forced.size();
+  check(prefix.count <= most, ATTNRT_OUT_OF_RANGE, "'prefixes' has ", prefix.count, " tokens for sentence ",
+        number, ", but 'max_length' leaves room for ", most);
+  for (const int32_t id : readIds(prefix, vocabulary, "prefixes"))
+    forced.push_back({id, 0, 0});
   return forced;
 }
 

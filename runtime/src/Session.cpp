@@ -3,6 +3,7 @@
 
 #include "Session.h"
 #include "Failure.h"
+#include "attnrt/ranges.hpp"
 
 #include <algorithm>
 
@@ -12,12 +13,12 @@ Session::Session(std::shared_ptr<const Model> model, const attnrt_session_option
                  Executor *executor)
     : EntryCaller(std::move(model), options, executor) {
   const DecoderInfo &decoder = owner->decoder();
-  requireRoom("batch", room.batch, 1 << 20);
+  requireRoom("batch", room.batch, static_cast<int64_t>(ranges::batch.high));
   requireRoom("beam", room.beam, 1024);
   requireRoom("source length", room.source, decoder.sourceLimit.value_or(1 << 24));
   requireRoom("target length", room.target, decoder.targetLimit.value_or(1 << 24));
-  check(room.suppressed >= 0 && room.suppressed <= 1 << 16, ATTNRT_OUT_OF_RANGE, "suppressed is ",
-        room.suppressed);
+  check(room.suppressed >= 0 && room.suppressed <= 1 << 16, ATTNRT_OUT_OF_RANGE,
+        "a session's 'suppressed' must be from 0 to ", 1 << 16, ", but is ", room.suppressed);
   check((room.uses & ~static_cast<uint32_t>(ATTNRT_USE_ALL)) == 0, ATTNRT_INVALID_ARGUMENT, "unknown uses ",
         room.uses);
   check(room.uses != 0, ATTNRT_INVALID_ARGUMENT, "'uses' is 0: the session could do nothing");
@@ -212,10 +213,11 @@ int Session::placeTargets(std::span<const attnrt_ids> targets, size_t ends) {
   const DecoderInfo &decoder = owner->decoder();
   size_t longest = 0;
   for (size_t t = 0; t < targets.size(); ++t) {
+    // Before any is read, and with no sum that a count of SIZE_MAX would overflow.
+    check(targets[t].count <= room.target - ends, ATTNRT_OUT_OF_RANGE, "target ", t, " has ",
+          targets[t].count, " tokens", ends ? " and the end token" : "", ", the session has room for ",
+          room.target);
     longest = std::max(longest, firstLabel(t) + std::max<size_t>(targets[t].count + ends, 1));
-    check(targets[t].count + ends <= static_cast<size_t>(room.target), ATTNRT_OUT_OF_RANGE, "target ", t,
-          " has ", targets[t].count, " tokens", ends ? " and the end token" : "",
-          ", the session has room for ", room.target);
     for (size_t i = 0; i < targets[t].count; ++i)
       check(targets[t].ids[i] >= 0 && targets[t].ids[i] < decoder.targetVocabulary, ATTNRT_INVALID_ARGUMENT,
             "token ", i, " of target ", t, " is ", targets[t].ids[i], ", but the vocabulary's ids are 0 to ",

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "Handles.h"
+#include "attnrt/ranges.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -181,6 +182,9 @@ attnrt_status attnrt_decode_options_check(const attnrt_model *model, size_t coun
   return guard([&] {
     requirePointer(model, "model");
     const auto chosen = readOptions(options, defaultDecodeOptions(*model->model));
+    constexpr auto most = static_cast<size_t>(ranges::batch.high);
+    check(count <= most, ATTNRT_OUT_OF_RANGE, "there are ", count, " sources, a session has room for ", most,
+          " at most");
     if (chosen.prefixes)
       viewIds(count, chosen.prefixes, "prefixes");
     makeDecodeRules(model->model->decoder(), count, chosen);

@@ -126,6 +126,57 @@ TEST_F(Capacity, MoreSourcesThanABatchAreNotRead) {
             attnrt_decode(session(1, 1, 12).handle(), size_t(1) << 62, &one, nullptr, &result));
 }
 
+TEST_F(Capacity, ListsOfAbsurdLengthsAreNotRead) {
+  const int32_t one[] = {3};
+  const attnrt_ids absurd = {SIZE_MAX, one};
+  const auto errorOf = [&](const std::function<void(attnrt_decode_options &)> &change) -> std::string {
+    attnrt_decode_options options = model.decodeOptions();
+    change(options);
+    return attnrt_decode_options_check(model.handle(), 1, &options) == ATTNRT_OK ? "" : attnrt_last_error();
+  };
+  const std::string count = std::to_string(SIZE_MAX), atMost = ", but may have 7 at most";
+  EXPECT_EQ("'prefixes' has " + count + " tokens for sentence 0, but 'max_length' leaves room for 12",
+            errorOf([&](auto &o) { o.prefixes = &absurd; }));
+  EXPECT_EQ("'prefixes' has " + count + " tokens for sentence 0, but 'max_length' leaves room for 11",
+            errorOf([&](auto &o) { o.prefixes = &absurd, o.forced_bos_token_id = 3; }));
+  EXPECT_EQ("'suppress_tokens' has " + count + " ids" + atMost,
+            errorOf([&](auto &o) { o.suppressed = one, o.suppressed_count = SIZE_MAX; }));
+  EXPECT_EQ("'begin_suppress_tokens' has 8 ids" + atMost,
+            errorOf([&](auto &o) { o.begin_suppress_tokens = one, o.begin_suppress_count = 8; }));
+  EXPECT_EQ("'shortlists' has " + count + " ids" + atMost,
+            errorOf([&](auto &o) { o.shortlists = &absurd, o.shortlist_count = 1; }));
+  EXPECT_EQ("'bad_words_ids' has " + count + " sequences, but may have 1048576 at most",
+            errorOf([&](auto &o) { o.bad_words_ids = &absurd, o.bad_words_count = SIZE_MAX; }));
+  EXPECT_EQ("'bad_words_ids' has " + count + " tokens in a sequence, but may have 1048576 at most",
+            errorOf([&](auto &o) { o.bad_words_ids = &absurd, o.bad_words_count = 1; }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, decodeStatus([&](auto &o) { o.prefixes = &absurd; }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, attnrt_decode_options_check(model.handle(), SIZE_MAX, nullptr));
+}
+
+TEST_F(Capacity, ListsMayBeAsLongAsTheVocabulary) {
+  const std::vector<int32_t> twice(toy::targetVocabulary, 3);
+  EXPECT_EQ(ATTNRT_OK, decodeStatus([&](auto &o) {
+              o.suppressed = twice.data();
+              o.suppressed_count = twice.size();
+            }));
+}
+
+TEST_F(Capacity, TargetsOfAbsurdLengthsAreNotRead) {
+  const int32_t one[] = {3};
+  const attnrt_ids source = {1, one};
+  auto opened = session(1, 1, 12);
+  float values[16];
+  for (const size_t count : {SIZE_MAX, SIZE_MAX - 1, size_t(1) << 62}) {
+    const attnrt_ids absurd = {count, one};
+    EXPECT_EQ(ATTNRT_OUT_OF_RANGE, attnrt_score(opened.handle(), 1, &source, &absurd, values));
+    EXPECT_EQ("target 0 has " + std::to_string(count) +
+                  " tokens and the end token, the session has room for 12",
+              attnrt_last_error());
+    EXPECT_EQ(ATTNRT_OUT_OF_RANGE, attnrt_attend(opened.handle(), source, absurd, values));
+    EXPECT_EQ(ATTNRT_OUT_OF_RANGE, attnrt_score(opened.handle(), 1, &absurd, &source, values));
+  }
+}
+
 TEST_F(Capacity, PrefixesAreCheckedAsWell) {
   const std::vector<Ids> prefixes{{3, 99}}, tooLong{Ids(13, 3)};
   const auto bad = attnrt::api::view(prefixes), longer = attnrt::api::view(tooLong);
@@ -141,6 +192,8 @@ TEST_F(Capacity, SessionsBeyondTheModelsLimitsAreRefused) {
   EXPECT_EQ(ATTNRT_OUT_OF_RANGE, sessionStatus([](auto &o) { o.beam = -1; }));
   EXPECT_EQ(ATTNRT_OUT_OF_RANGE, sessionStatus([](auto &o) { o.threads = 5000; }));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, sessionStatus([](auto &o) { o.uses = 64; }));
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, sessionStatus([](auto &o) { o.suppressed = -1; }));
+  EXPECT_STREQ("a session's 'suppressed' must be from 0 to 65536, but is -1", attnrt_last_error());
 }
 
 TEST_F(Capacity, WhatTheSessionWasNotMadeForIsRefused) {

@@ -167,15 +167,15 @@ typedef enum attnrt_use {
 /* What the session has room for. More is ATTNRT_OUT_OF_RANGE, never a reallocation. */
 typedef struct attnrt_session_options {
   size_t size;
-  int32_t batch;  /* sentences at once */
-  int32_t beam;   /* hypotheses, or samples, per sentence */
-  int32_t source; /* tokens of the longest source */
-  int32_t target; /* tokens of the longest target, the end token counted */
-  int32_t
-      suppressed;  /* tokens that a decode may forbid: suppressed, begin_suppress_tokens and bad_words_ids */
-  uint32_t uses;   /* the attnrt_use flags: what is not used takes no memory */
-  int32_t threads; /* of the session's own pool, as in attnrt_pool_create(); ignored where `pool` is set */
-  attnrt_pool *pool; /* or null */
+  int32_t batch;      /* sentences at once */
+  int32_t beam;       /* hypotheses, or samples, per sentence */
+  int32_t source;     /* tokens of the longest source */
+  int32_t target;     /* tokens of the longest target, the end token counted */
+  int32_t suppressed; /* tokens that a decode may forbid: suppressed, begin_suppress_tokens and bad_words_ids;
+                       * at most 65,536 */
+  uint32_t uses;      /* the attnrt_use flags: what is not used takes no memory */
+  int32_t threads;    /* of the session's own pool, as in attnrt_pool_create(); ignored where `pool` is set */
+  attnrt_pool *pool;  /* or null */
 } attnrt_session_options;
 
 /* Fills in the bundle's decoding defaults: batch 1, its beam and maximum length, one thread. */
@@ -240,7 +240,7 @@ typedef struct attnrt_decode_options {
   uint64_t
       first_sentence; /* sentence i draws as number first_sentence + i: batching does not change samples */
   const attnrt_ids *prefixes; /* one per sentence, which its output begins with; or null */
-  size_t suppressed_count;
+  size_t suppressed_count; /* of lists of ids, here and below: at most as many as the vocabulary has tokens */
   const int32_t *suppressed; /* tokens that are never chosen */
   attnrt_token_callback on_token;
   void *user;
@@ -252,12 +252,12 @@ typedef struct attnrt_decode_options {
   int32_t no_repeat_ngram_size; /* * 0: none; no run of so many tokens comes twice */
   size_t begin_suppress_count;
   const int32_t *begin_suppress_tokens; /* never chosen as the first token that is not given */
-  size_t bad_words_count;
-  const attnrt_ids *bad_words_ids;     /* sequences that never occur */
-  int32_t forced_bos_token_id;         /* the first token, before the prefix; -1: none */
-  const int32_t *forced_bos_token_ids; /* instead of it, one per sentence (a language, say); or null */
-  int32_t forced_eos_token_id;         /* the token at the maximum length; -1: none */
-  size_t shortlist_count;              /* 0, 1 for all sentences, or one per sentence */
+  size_t bad_words_count;               /* at most 1,048,576, each of at most as many tokens */
+  const attnrt_ids *bad_words_ids;      /* sequences that never occur */
+  int32_t forced_bos_token_id;          /* the first token, before the prefix; -1: none */
+  const int32_t *forced_bos_token_ids;  /* instead of it, one per sentence (a language, say); or null */
+  int32_t forced_eos_token_id;          /* the token at the maximum length; -1: none */
+  size_t shortlist_count;               /* 0, 1 for all sentences, or one per sentence */
   const attnrt_ids *shortlists; /* * the only tokens, besides the end token, that are chosen; empty: all */
   int32_t renormalize_logits;   /* * 1: what rules leave over sums to one again */
   float min_p;                  /* when sampling: tokens this much as probable as the best; 0: all */

@@ -24,6 +24,8 @@ inline constexpr Range beam{1, 1024}; // and n_best, num_beam_groups
 inline constexpr Range lengthPenalty{-10, 10};
 inline constexpr Range minLength{0, 1 << 20};
 inline constexpr Range maxLength{1, 1 << 20};
+inline constexpr Range batch{1, 1 << 20};    // of a session, so sources of a decode
+inline constexpr Range badWords{0, 1 << 20}; // sequences, and tokens of each: prompts are read as well
 inline constexpr Range patience{0.001, 1024};
 inline constexpr Range penalty{0, 1e6}; // diversity_penalty, coverage_penalty
 inline constexpr Range repetitionPenalty{1e-6, 1e6};
