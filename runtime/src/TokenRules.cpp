@@ -78,6 +78,15 @@ Candidate readToken(const NextTokens &next, size_t at) {
   return {id, logProbability, logProbability};
 }
 
+/// Of n tokens the best has a probability from 1/n to 1. A NaN among the logits may end in numbers that are
+/// none, but are no log-probabilities either. Less or more by 1 may be rounding, where logits are large.
+void checkBest(const NextTokens &next) {
+  const float best = next.logits.empty() ? 0 : next.logits[0];
+  check(best >= -std::log(static_cast<float>(next.vocabulary)) - 1 && best <= 1, ATTNRT_KERNEL_FAILED,
+        "the model computed no probabilities (the best token's log-probability is ", best,
+        "): are its weights damaged?");
+}
+
 /// The best `count` tokens by the model's own probability: a heap whose worst is on top.
 std::vector<Candidate> readBest(const NextTokens &next, size_t count) {
   std::vector<Candidate> best;
@@ -115,6 +124,8 @@ std::vector<Candidate> readTokens(const TokenRules &rules, const SentenceRules &
                                   const NextTokens &next, size_t count) {
   if (!sentence.shortlist.empty())
     return readListed(next, sentence.shortlist);
+  if (next.ids)
+    checkBest(next);
   const bool needsEvery = next.ids || rules.repetitionPenalty < 1 || rules.renormalizes;
   return needsEvery || count >= next.logits.size() ? readAll(next) : readBest(next, count);
 }

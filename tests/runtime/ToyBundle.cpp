@@ -116,7 +116,7 @@ int stepRow(attnrt_kernel_context *, int row, uint8_t *closure) {
   std::sort(order.begin(), order.end(),
             [&](int32_t a, int32_t b) { return all[a] != all[b] ? all[a] > all[b] : a < b; });
   for (int64_t c = 0; c < count; ++c) {
-    tensor<float>(call, 5)[row * count + c] = trace().givesNan ? NAN : all[order[c]];
+    tensor<float>(call, 5)[row * count + c] = all[order[c]] + trace().shift;
     tensor<int32_t>(call, 6)[row * count + c] = order[c];
   }
   return 0;

@@ -34,7 +34,7 @@ struct Trace {
   std::atomic<int> steps{0};
   std::atomic<int64_t> rows{0};    // of all steps
   std::atomic<int> failAtStep{-1}; // that step reports an error
-  std::atomic<bool> givesNan{false};
+  std::atomic<float> shift{0};     // of the log-probabilities of steps
 };
 Trace &trace();
 

@@ -23,7 +23,7 @@ protected:
     trace().steps = 0;
     trace().rows = 0;
     trace().failAtStep = -1;
-    trace().givesNan = false;
+    trace().shift = 0;
   }
 
   attnrt::api::Session session(int batch, int beam, int target, int threads = 1) const {
