@@ -275,7 +275,8 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
       ->check(length);
   command->add_option("--target-length", options->targetLength, "Decoders: tokens of each output, exactly")
       ->check(length);
-  command->add_option("--beam,--num-beams", options->beam, "Decoders: hypotheses per sentence; 1 if not given")
+  command
+      ->add_option("--beam,--num-beams", options->beam, "Decoders: hypotheses per sentence; 1 if not given")
       ->check(attnc::wholeIn(attnrt::ranges::beam));
   command->add_option("--entry", options->graph.entry, "Graphs: the graph to call, if there are several");
   command->add_option("--sizes", options->graph.sizes, "Graphs: the sizes of a call, as batch=1,query=512")

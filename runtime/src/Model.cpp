@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
+#include <fstream>
+#include <link.h>
 #include <sys/stat.h>
 
 namespace attnrt {
@@ -26,8 +28,8 @@ std::string symbolPart(std::string name) {
 
 /// `path` as only the file that lies there now is called. The loader takes a path that it has seen for the
 /// library that it loaded from there, even where another file has taken its place since: the file's number is
-/// written into the path in steps that lead nowhere, "/." for a 1 and "/" for a 0. No other file has it as long
-/// as the library is open.
+/// written into the path in steps that lead nowhere, `/.` for a 1 and `/` for a 0. No other file has it as
+/// long as the library is open.
 std::string pathOfThisFile(const std::string &path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0)
@@ -36,6 +38,19 @@ std::string pathOfThisFile(const std::string &path) {
   for (uint64_t number = status.st_ino; number > 0; number /= 2)
     steps += number % 2 ? "/." : "/";
   return std::string(path).insert(path.rfind('/'), steps);
+}
+
+/// A library that was cut short crashes the loader. The section headers are the end of the file.
+void refuseTruncated(const std::string &path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const auto size = static_cast<uint64_t>(file.tellg());
+  ElfW(Ehdr) header;
+  file.seekg(0).read(reinterpret_cast<char *>(&header), sizeof header);
+  if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+    return; // the loader says why not
+  const uint64_t headers = uint64_t{header.e_shnum} * header.e_shentsize;
+  check(header.e_shoff <= size && headers <= size - header.e_shoff, ATTNRT_BAD_BUNDLE, path,
+        ": is cut short: it has ", size, " bytes");
 }
 
 /// What the loader says of a file, about `path` as the caller knows it.
@@ -49,6 +64,7 @@ std::string loaderError(const std::string &opened, const std::string &path) {
 } // namespace
 
 SharedLibrary::SharedLibrary(const std::string &path) : path(path) {
+  refuseTruncated(path);
   const std::string opened = pathOfThisFile(path);
   handle = dlopen(opened.c_str(), RTLD_NOW | RTLD_LOCAL);
   check(handle, ATTNRT_NOT_FOUND,

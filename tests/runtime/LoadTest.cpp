@@ -51,6 +51,18 @@ TEST_F(Load, ALibraryThatWasReplacedIsNotTakenForTheOneThatIsOpen) {
             loadError(folder.path()).find("the code was made for 00000000000000000000000000000000"));
 }
 
+TEST_F(Load, ALibraryThatWasCutShortIsRefused) {
+  const std::string path = folder.path() + "/libtoy.so";
+  const uintmax_t whole = std::filesystem::file_size(path);
+  for (uintmax_t size : {whole - 1, whole / 2, uintmax_t{1000}, uintmax_t{64}}) {
+    std::filesystem::resize_file(path, size);
+    const std::string error = loadError(folder.path());
+    EXPECT_NE(std::string::npos,
+              error.find(path + ": is cut short: it has " + std::to_string(size) + " bytes"))
+        << error;
+  }
+}
+
 TEST_F(Load, OptionsOfAnotherSizeAreRefused) {
   attnrt_model_options options{};
   options.size = 1000;
