@@ -106,7 +106,7 @@ Accumulator buildAccumulator(const LinearInputs &inputs, MatmulTile tile, const 
   source.insert(source.end(), outer.begin(), outer.end());
   result.sums(at) = initialSum(inputs);
   Expr sum = result.sums(at) + sumTerm(inputs, source, lane, panel);
-  result.sums(at) = addsFreely(inputs.weight) ? sum : strict_float(sum);
+  result.sums(at) = tile.inOrder || !addsFreely(inputs.weight) ? strict_float(sum) : sum;
   return result;
 }
 

@@ -21,6 +21,7 @@ struct MatmulTile {
   int serves = rows;       // inputs of up to so many rows; the last tile of a list serves any number
   int steps = 0;           // over the input at a time, where row tiles share weights
   bool prefetches = false; // row tiles fetch the weights of the next columns; whole panels
+  bool inOrder = false;    // sums are strict; without instructions that multiply and add that costs nothing
   bool isExternal = false; // matrix instructions sum up (MatrixTiles.c); `columns` is a multiple of 32 then
 
   /// Several row tiles share the weights that are at hand.

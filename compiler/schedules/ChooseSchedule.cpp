@@ -55,6 +55,10 @@ constexpr int RowsPerTask = 96;
 /// Loops over fewer panels may be unrolled wholly.
 constexpr int FewPanels = 16;
 
+/// Where a multiply-add is two instructions, sums may be strict at no cost. Otherwise the compiler may add in
+/// another order in another tile; where it fuses both, none has been seen to differ.
+static bool sumsAreStrict(const CpuTarget &cpu) { return cpu.kind == CpuClass::Baseline; }
+
 // A task is worth a thread from about 2^17 multiplications per row.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool shareTiles) {
   bool streams = shareTiles && int64_t(steps) * out > CachedWeights;
@@ -67,6 +71,8 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool share
   for (MatmulTile &tile : schedule.tiles)
     while (panels < FewPanels && panels * PanelColumns % tile.columns != 0)
       tile.columns /= 2;
+  for (MatmulTile &tile : schedule.tiles)
+    tile.inOrder = sumsAreStrict(cpu);
   const int grain = 128; // every tile's columns divide it
   int columns = std::max(1, (1 << 17) / std::max(1, steps * grain)) * grain;
   schedule.columnsPerTask = std::min(columns, (out + grain - 1) / grain * grain);
@@ -104,7 +110,7 @@ constexpr int StackFloats = 4096;
 // their state up to a width of 112; wider heads take fewer queries.
 AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool oneQuery) {
   int lanes = std::min(lanesDividing(width, cpu.lanes), lanesDividing(valueWidth, cpu.lanes));
-  bool inOrder = cpu.kind == CpuClass::Baseline;
+  bool inOrder = sumsAreStrict(cpu);
   AttentionSchedule schedule{{1, KeysPerBlock, 16, lanes, inOrder}, width, valueWidth, 1, 1, valueWidth};
   if (oneQuery)
     return schedule;

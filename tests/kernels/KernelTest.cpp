@@ -149,7 +149,7 @@ TEST_P(KernelTest, RowsDoNotDependOnTheirCompany) {
         checkCompany(kernel, kernelCase, these, "row");
     }
   };
-  for (const auto &cases : {matmulCases(), storedMatmulCases()})
+  for (const auto &cases : {matmulCases(), storedMatmulCases(), cellCases()})
     check(cases, {{{"row", 11}}, {{"row", 37}}});
   for (const auto &cases : {vocabularyCases(), storedVocabularyCases()})
     check(cases, {{{"row", 11}, {"candidate", 5}}, {{"row", 19}, {"candidate", 5}}});
