@@ -293,7 +293,8 @@ void GraphChecker::checkFactors() {
     bool isMasked =
         keepsMasks && std::any_of(op.operands.begin(), op.operands.end(),
                                   [&](const Located<std::string> &name) { return masked.count(*name); });
-    if (isMasked && *op.kind == GraphOpKind::Scale && *op.by <= 0)
+    bool hasFactor = *op.kind == GraphOpKind::Scale && op.by.valid;
+    if (isMasked && hasFactor && *op.by <= 0)
       diagnostics.error(op.by.where, "hidden keys would be seen again: after a mask 'by' is above 0");
     if (isMasked || hidesKeys(op))
       masked.insert(*op.name);
