@@ -57,21 +57,23 @@ bool mayBeMacro(StringRef word) {
   return word.size() > 1 && llvm::none_of(word, llvm::isLower) && llvm::any_of(word, llvm::isAlpha);
 }
 
+std::set<StringRef> splitWords(StringRef text) {
+  auto words = llvm::split(text, ' ');
+  return {words.begin(), words.end()};
+}
+
 /// Words that mean something in C or C++, or in the header itself; a bundle's own begin with its name.
 bool isReserved(StringRef word, StringRef bundle) {
-  static const std::set<StringRef> words = {
-      "alignas",  "alignof",   "and",          "asm",       "assert",    "auto",     "bitand",    "bitor",
-      "bool",     "break",     "case",         "catch",     "char",      "class",    "compl",     "concept",
-      "const",    "continue",  "consteval",    "constexpr", "constinit", "decltype", "default",   "delete",
-      "do",       "double",    "dynamic_cast", "else",      "enum",      "errno",    "explicit",  "export",
-      "extern",   "false",     "float",        "for",       "friend",    "goto",     "if",        "inline",
-      "int",      "int32_t",   "int64_t",      "linux",     "long",      "mutable",  "namespace", "new",
-      "noexcept", "not",       "not_eq",       "nullptr",   "offsetof",  "operator", "or",        "or_eq",
-      "private",  "protected", "public",       "register",  "requires",  "restrict", "return",    "short",
-      "signed",   "sizeof",    "static",       "stderr",    "stdin",     "stdout",   "struct",    "switch",
-      "template", "this",      "throw",        "true",      "try",       "typedef",  "typeid",    "typename",
-      "typeof",   "union",     "unix",         "unsigned",  "using",     "virtual",  "void",      "volatile",
-      "wchar_t",  "while",     "xor",          "xor_eq"};
+  static const std::set<StringRef> words = splitWords(
+      "alignas alignof and and_eq asm assert auto bitand bitor bool break case catch char char16_t "
+      "char32_t char8_t class co_await co_return co_yield compl concept const const_cast consteval "
+      "constexpr constinit continue contract_assert decltype default delete do double dynamic_cast "
+      "else enum errno explicit export extern false float for friend goto if inline int int32_t "
+      "int64_t linux long mutable namespace new noexcept not not_eq nullptr offsetof operator or "
+      "or_eq private protected public register reinterpret_cast requires restrict return short "
+      "signed sizeof static static_assert static_cast stderr stdin stdout struct switch template "
+      "this thread_local throw true try typedef typeid typename typeof typeof_unqual union unix "
+      "unsigned using virtual void volatile wchar_t while xor xor_eq");
   return words.count(word) || mayBeMacro(word) || word.starts_with("_") || word.starts_with("call_") ||
          word.starts_with("attnrt_") || word.starts_with((bundle + "_").str());
 }
@@ -83,17 +85,39 @@ std::string parameterName(const Json &name, StringRef bundle) {
   return isReserved(text, bundle) || isReserved(StringRef(text).rtrim('_'), bundle) ? text + "_" : text;
 }
 
+/// The names in the shapes and strides of a graph's tensors: the sizes among them are the graph's own.
+std::set<std::string> namesInShapes(const Json &entry) {
+  std::set<std::string> names;
+  auto insert = [&](const Json &formula) {
+    if (!formula.is_string())
+      return;
+    for (StringRef word : llvm::split(formula.get_ref<const std::string &>(), ' '))
+      names.insert(word.str());
+  };
+  for (const char *side : {"arguments", "results"})
+    for (const Json &tensor : entry[side]) {
+      llvm::for_each(tensor["shape"], insert);
+      if (tensor.contains("strides"))
+        llvm::for_each(tensor["strides"], insert);
+    }
+  return names;
+}
+
 /// What a graph's functions take, in C.
 struct GraphSignature {
-  std::vector<std::string> sizes, sizeNames;     // `int64_t batch`, `batch`
+  std::vector<std::string> sizes;                // `int64_t batch`: the graph's own
+  std::vector<std::string> sizeValues;           // `batch`, or 0 for another graph's
   std::vector<std::string> tensors, tensorNames; // `const float *x /* batch x 4 */`, `(void *)x`
 
   GraphSignature(const Json &manifest, const Json &entry) {
     StringRef bundle = manifest["name"].get_ref<const std::string &>();
     auto parameter = [&](const Json &name) { return parameterName(name, bundle); };
+    const std::set<std::string> own = namesInShapes(entry);
     for (const Json &size : manifest["sizes"]) {
-      sizeNames.push_back(parameter(size));
-      sizes.push_back("int64_t " + sizeNames.back());
+      bool isOwn = own.count(size.get<std::string>());
+      sizeValues.push_back(isOwn ? parameter(size) : "0");
+      if (isOwn)
+        sizes.push_back("int64_t " + sizeValues.back());
     }
     for (const Json &tensor : entry["arguments"]) {
       tensorNames.push_back("(void *)" + parameter(tensor["name"]));
@@ -105,9 +129,9 @@ struct GraphSignature {
       tensors.push_back(typeName(tensor) + " *" + tensorNames.back() + shapeComment(tensor));
     }
   }
-  /// The vector of sizes; C has no empty arrays.
+  /// The vector of all sizes of the bundle; C has no empty arrays.
   std::string sizeVector() const {
-    return "  const int64_t call_sizes[] = {" + (sizeNames.empty() ? "0" : llvm::join(sizeNames, ", ")) +
+    return "  const int64_t call_sizes[] = {" + (sizeValues.empty() ? "0" : llvm::join(sizeValues, ", ")) +
            "};\n";
   }
 };

@@ -102,46 +102,6 @@ class Compile(BundleTest):
         done = self.run_program("attend.c", bundle)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_any_names_make_a_header_that_compiles(self):
-        spec = self.folder / "names.yaml"
-        shape = "{shape: [batch, query, width: 20]}"
-        spec.write_text(f"""
-name: int
-graph:
-  name: for
-  inputs: {{while: {shape}, while_: {shape}, "NULL": {shape}, INT_MAX: {shape}, errno: {shape}, call_sizes: {shape}, int_descriptor: {{shape: [linux, query, width: 20]}}}}
-  ops:
-    b: {{add: [while, while_]}}
-    Q: {{add: ["NULL", INT_MAX]}}
-    c: {{add: [Q, errno]}}
-    d: {{add: [b, c]}}
-    attnrt_invocation: {{add: [d, call_sizes]}}
-    int64_t: {{activation: int_descriptor, with: relu}}
-  outputs: [attnrt_invocation, int64_t]
-""")
-        bundle = self.compile_ok("int", "--target", "x86-64", spec=spec)
-        program = self.folder / "names.c"
-        program.write_text('#include <errno.h>\n#include <limits.h>\n#include "int.h"\n')
-        subprocess.run([*CC, "-Wall", "-Werror", "-c", program, f"-I{bundle}", "-o", self.folder / "names.o"], check=True)
-
-    def test_graphs_may_be_called_like_symbols_of_the_bundle(self):
-        names = ("descriptor", "entries", "variants", "kernels", "kernels0", "kernels_0", "text", "text0", "text_0", "state_bytes",
-                 "x", "x_arena_bytes", "arena_bytes_x", "run", "run_x", "best_variant", "scale_8", "scale_8_x86_64", "kernel_scale_8_x86_64")
-        graphs = "".join(f"- name: {name}\n  inputs: {{x: {{shape: [width: 8]}}}}\n  ops: {{y: {{scale: x, by: {number}}}}}\n"
-                         "  outputs: y\n" for number, name in enumerate(names, 2))
-        spec = self.folder / "names.yaml"
-        spec.write_text(f"name: a\ngraph:\n{graphs}")
-        bundle = self.compile_ok("a", "--target", "x86-64", spec=spec)
-        program = self.folder / "names.c"
-        calls = "".join(f"  if (a_run_{name}(0, a_best_variant(), 0, arena, x, y) != 0 || y[7] != {number}) return {number};\n"
-                        for number, name in enumerate(names, 2))
-        program.write_text('#include "a.h"\nint main(void) {\n  _Alignas(64) char arena[4096];\n'
-                           f"  float x[8] = {{0, 0, 0, 0, 0, 0, 0, 1}}, y[8];\n{calls}  return 0;\n}}\n")
-        for library in ("liba.a", "liba.so"):
-            subprocess.run([*CC, "-Wall", "-Werror", program, f"-I{bundle}", bundle / library, f"-Wl,-rpath,{bundle}",
-                            "-lm", "-o", self.folder / "program"], check=True)
-            self.assertEqual(0, subprocess.run([self.folder / "program"]).returncode, library)
-
     def test_many_operations_in_a_folder_of_a_long_name_are_compiled(self):
         spec = self.folder / "chain.yaml"
         ops = "".join(f"    v{i}: {{add: [v{i - 1}, x]}}\n" for i in range(1, 101))
