@@ -40,7 +40,7 @@ static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
   if (model.headWidth.valid && !model.headWidth.value) {
     checkHeads(model.heads);
     for (const SideSpec *side : sidesOf(model))
-      if (side->heads.where.line != model.heads.where.line)
+      if (side->heads.where != model.heads.where)
         checkHeads(side->heads);
   }
   const PositionsSpec &positions = model.positions;
@@ -251,8 +251,7 @@ static void checkTokenizer(const Spec &spec, const TokenizerSpec &tokenizer, con
 
 static void checkTokenizers(const Spec &spec, Diagnostics &diagnostics) {
   const ModelSpec &model = *spec.model;
-  Location source = model.sourceTokenizer.kind.where, target = model.targetTokenizer.kind.where;
-  bool isShared = source.line == target.line && source.column == target.column;
+  bool isShared = model.sourceTokenizer.kind.where == model.targetTokenizer.kind.where;
   checkTokenizer(spec, model.sourceTokenizer, model.vocabulary.source, "source", diagnostics);
   if (!isShared)
     checkTokenizer(spec, model.targetTokenizer, model.vocabulary.target, "target", diagnostics);

@@ -14,6 +14,8 @@ namespace attnc {
 struct Location {
   unsigned line = 0;
   unsigned column = 0;
+
+  bool operator==(const Location &) const = default;
 };
 
 /// A field of a spec. A default stands where the mapping that could give it begins.
