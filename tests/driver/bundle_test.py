@@ -102,6 +102,19 @@ class Compile(BundleTest):
         done = self.run_program("attend.c", bundle)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_models_of_one_position_are_checked_with_what_fits(self):
+        decoder = ("name: one\nmodel:\n  kind: decoder\n  width: 16\n  heads: 2\n  decoder: {layers: 1}\n  feed_forward: {width: 24}\n"
+                   "  vocabulary: {target: 37}\n  tokens: {start: 1, end: 2}\n  positions: {kind: learned, max_length: 1}\n")
+        both = MODEL.read_text().replace("max_length: 32", "max_length: 1").replace("  decoding: {max_length: 16}\n", "")
+        for name, text in (("decoder", decoder), ("both", both)):
+            spec = self.folder / f"{name}.yaml"
+            spec.write_text(text)
+            bundle = self.compile_ok(name, "--target", "x86-64", spec=spec, weights="random:1")
+            cases = json.loads((bundle / "manifest.json").read_text())["golden"]["cases"]
+            self.assertEqual([([], 1)] * 3, [(case["target"], len(case["log_probabilities"])) for case in cases])
+            for done in (attnc("inspect", bundle, "--self-check"), attnc("run", bundle, "--ids", input="7\n")):
+                self.assertEqual(0, done.returncode, done.stderr)
+
     def test_many_operations_in_a_folder_of_a_long_name_are_compiled(self):
         spec = self.folder / "chain.yaml"
         ops = "".join(f"    v{i}: {{add: [v{i - 1}, x]}}\n" for i in range(1, 101))
