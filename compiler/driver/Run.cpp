@@ -64,7 +64,7 @@ private:
   void decodeBatch(const std::vector<size_t> &batch, std::vector<Sentence> &sentences);
   std::vector<HypothesisList> decodeSources(const std::vector<Ids> &sources);
   bool print(const std::vector<Sentence> &sentences);
-  void drawAttention(const Ids &source, const Ids &target);
+  void drawAttention(const Ids &source, const attnrt::api::Hypothesis &output);
 
   const RunOptions &options;
   const Model &model;
@@ -220,29 +220,32 @@ bool Runner::print(const std::vector<Sentence> &sentences) {
       isGood = false;
     }
     printer.print(number, sentence.outputs);
-    if (!sentence.source.empty() && !hasDrawn && !options.attention.empty())
-      drawAttention(sentence.source, sentence.outputs.empty() ? Ids() : sentence.outputs.front().ids);
+    if (!sentence.outputs.empty() && !hasDrawn && !options.attention.empty())
+      drawAttention(sentence.source, sentence.outputs.front());
   }
   std::cout.flush();
   return isGood;
 }
 
-/// The picture of the first sentence: target tokens down, source tokens across.
-void Runner::drawAttention(const Ids &source, const Ids &target) {
+/// The picture of the first sentence: target tokens down, source tokens across. There is a row for each token
+/// that was chosen: the end only where the output has ended.
+void Runner::drawAttention(const Ids &source, const attnrt::api::Hypothesis &output) {
   hasDrawn = true;
+  HeatMap map;
+  for (const int32_t id : source)
+    map.columns.push_back(model.tokenText(ATTNRT_SOURCE, id));
+  for (const int32_t id : output.ids)
+    map.rows.push_back(model.tokenText(ATTNRT_TARGET, id));
+  if (output.ended)
+    map.rows.push_back("(end)");
+  const Ids before(output.ids.begin(), output.ids.begin() + std::ptrdiff_t(map.rows.size()) - 1);
   attnrt_session_options capacity = model.sessionOptions();
   capacity.source = static_cast<int32_t>(source.size());
-  capacity.target = static_cast<int32_t>(target.size() + 1);
+  capacity.target = static_cast<int32_t>(map.rows.size());
   capacity.beam = 1;
   capacity.uses = ATTNRT_USE_ATTEND;
   capacity.threads = options.bundle.threads;
-  HeatMap map;
-  map.values = Session(model, capacity).attend(source, target);
-  for (const int32_t id : source)
-    map.columns.push_back(model.tokenText(ATTNRT_SOURCE, id));
-  for (const int32_t id : target)
-    map.rows.push_back(model.tokenText(ATTNRT_TARGET, id));
-  map.rows.push_back("(end)");
+  map.values = Session(model, capacity).attend(source, before);
   writeHeatMap(map, options.attention);
 }
 

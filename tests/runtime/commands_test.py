@@ -309,6 +309,14 @@ class Commands(unittest.TestCase):
         self.assertEqual(["a", "</s>"], texts[:2])
         self.assertEqual("(end)", texts[-1])
 
+    def test_the_attention_picture_of_an_output_that_was_cut_off_has_no_end(self):
+        picture = pathlib.Path(self.scratch.name) / "cut.svg"
+        for length in (1, 5, 24): # 24 is the most
+            [line] = self.run_lines("--attention", picture, "--min-length", length, "--max-length", length, sources=["a"])
+            texts = [t.firstChild.data for t in xml.dom.minidom.parse(str(picture)).getElementsByTagName("text")]
+            self.assertEqual(["a", "</s>", *line.split()], texts)
+            self.assertEqual(length, len(line.split()))
+
     def test_bench_reports_what_was_asked_for(self):
         options = ["--batch", 2, "--source-length", 8, "--target-length", 6, "--beam", 2, "--profile", "--json"]
         report = json.loads(self.lines("bench", self.bundle, *options)[0])
