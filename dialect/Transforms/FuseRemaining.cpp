@@ -18,9 +18,9 @@ namespace attn {
 
 namespace {
 
-/// Operations that stay as they are: they do no work that a kernel could do.
+/// Operations that stay as they are: they do no work that a kernel could do, or call one.
 bool isLeftAlone(Operation *op) {
-  return isView(op) || isa<FusedOp, RecurrenceOp, GetWeightOp, ReadStateOp, WriteStateOp>(op) ||
+  return isView(op) || isa<FusedOp, CallOp, RecurrenceOp, GetWeightOp, ReadStateOp, WriteStateOp>(op) ||
          op->hasTrait<OpTrait::IsTerminator>();
 }
 

@@ -18,12 +18,24 @@ namespace {
 
 bool isAppend(FusedOp fused) { return !fused.getBody().front().getOps<AppendOp>().empty(); }
 
+/// True where the operand is a copy made for it alone, as this pass makes them.
+bool isCopy(OpOperand &operand) {
+  auto fused = operand.get().getDefiningOp<FusedOp>();
+  return fused && operand.get().hasOneUse() && llvm::hasSingleElement(fused.getBody().front());
+}
+
 struct InsertCopies : impl::InsertCopiesBase<InsertCopies> {
   void runOnOperation() override {
     taken.clear();
     denseOnly.clear();
+    if (isOutlined())
+      return; // copies are calls, too
     for (Block *block : workBlocks(getOperation()))
       placeIn(*block);
+  }
+
+  bool isOutlined() {
+    return getOperation().walk([](CallOp) { return WalkResult::interrupt(); }).wasInterrupted();
   }
 
   void placeIn(Block &body) {
@@ -94,6 +106,8 @@ struct InsertCopies : impl::InsertCopiesBase<InsertCopies> {
   }
 
   void copyInto(OpOperand &operand) {
+    if (isCopy(operand))
+      return;
     OpBuilder builder(operand.getOwner());
     Value value = operand.get();
     auto copy = FusedOp::create(builder, value.getLoc(), value.getType(), value);

@@ -19,7 +19,6 @@ import time
 import unittest
 
 ATTNC = os.environ["ATTNC"]
-ATTNC_OPT = pathlib.Path(ATTNC).with_name("attnc-opt")
 CC = shlex.split(os.environ.get("CC", "cc"))
 SANITIZER = os.environ.get("SANITIZER", "")
 HERE = pathlib.Path(__file__).resolve().parent
@@ -415,18 +414,6 @@ class Usage(BundleTest):
         for option in ("--target", "arm-64-linux"), ("--schedules", "file"):
             self.refuse(2, "not built yet", "compile", GRAPH, "-o", "x", *option)
         self.assertRegex(attnc("compile", "--help").stdout, r"Tuned schedules; not\s+built yet")
-
-    def test_every_phase_prints(self):
-        for phase, text in (("spec", "scores: {scale: [products]"), ("attn", "attn.softmax"), ("stepped", "attn.softmax"),
-                            ("fused", "attn.fused"), ("quantised", "attn.fused"), ("outlined", "attn.call"), ("planned", "attn.place"),
-                            ("llvm", "@attend_by_hand.run.attend(")):
-            done = attnc("compile", GRAPH, "--emit", phase, "--weights", self.weights)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(text, done.stdout, phase)
-            if phase != "spec":
-                read = subprocess.run([ATTNC_OPT], input=done.stdout, capture_output=True, text=True)
-                self.assertEqual(read.returncode, 0, read.stderr)
-                self.assertEqual(read.stdout.rstrip(), done.stdout.rstrip())
 
     def test_values_that_are_read_twice_do_not_double_the_time(self):
         spec = self.folder / "doubled.yaml"
