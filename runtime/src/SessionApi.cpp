@@ -39,6 +39,7 @@ attnrt_session_options defaultEncoderOptions(const Model &model) {
 attnrt_decode_options defaultOptionsOf(const Session &session) {
   attnrt_decode_options options = defaultDecodeOptions(session.model());
   options.max_length = std::min(options.max_length, session.capacity().target);
+  options.min_length = std::min(options.min_length, options.max_length);
   return options;
 }
 

@@ -225,4 +225,27 @@ TEST_F(Capacity, NullPointersAreInvalid) {
   attnrt_result_destroy(nullptr);
 }
 
+TEST(SmallSessions, DefaultLengthsAreCutToTheSession) {
+  const toy::Folder folder;
+  nlohmann::ordered_json json = toy::manifest();
+  json["decoding"]["min_length"] = 9;
+  const std::string text = toy::sealed(json.dump(1));
+  folder.write("manifest.json", text);
+  char hash[33];
+  attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));
+  const attnrt_descriptor descriptor = toy::withHash(hash);
+  const attnrt::api::Model model(&descriptor, folder.path());
+  attnrt_session_options room = model.sessionOptions();
+  room.target = 4;
+  const attnrt::api::Session session(model, room);
+  const int32_t ids[] = {3, 4};
+  const attnrt_ids source = {2, ids};
+  attnrt_result *result = nullptr;
+  ASSERT_EQ(ATTNRT_OK, attnrt_decode(session.handle(), 1, &source, nullptr, &result)) << attnrt_last_error();
+  attnrt_hypothesis best;
+  EXPECT_EQ(ATTNRT_OK, attnrt_result_get(result, 0, 0, &best));
+  EXPECT_EQ(4u, best.ids.count);
+  attnrt_result_destroy(result);
+}
+
 } // namespace
