@@ -40,6 +40,12 @@ TEST_F(Tokenizers, WordsAreCutAtWhiteSpace) {
   EXPECT_EQ("y", model.tokenText(ATTNRT_TARGET, 4));
 }
 
+TEST_F(Tokenizers, SpecialTokensOfAListAreWordsLikeOthersButNoCharacters) {
+  EXPECT_EQ((Ids{3, toy::end}), model.tokenize(ATTNRT_TARGET, "x </s>"));
+  EXPECT_EQ("x </s>", model.detokenize(ATTNRT_TARGET, Ids{3, toy::end}));
+  EXPECT_EQ((Ids{10, 10, 10, 10, toy::end}), model.tokenize(ATTNRT_SOURCE, "</s>"));
+}
+
 TEST_F(Tokenizers, ASmallBufferIsFilledAndTheSizeTold) {
   int32_t ids[2];
   size_t count = 0;
