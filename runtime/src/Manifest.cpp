@@ -7,6 +7,8 @@
 #include "attnrt/ranges.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 
 namespace attnrt {
@@ -265,8 +267,13 @@ WeightsInfo readWeights(const JsonReader &json) {
 
 std::vector<float> readFloats(const JsonReader &json) {
   std::vector<float> values;
-  for (const JsonReader &value : json.elements())
-    values.push_back(static_cast<float>(value.number()));
+  for (const JsonReader &value : json.elements()) {
+    const double number = value.number();
+    constexpr float largest = std::numeric_limits<float>::max();
+    if (std::fabs(number) > largest)
+      value.reject("is ", number, ", but must be from ", -largest, " to ", largest);
+    values.push_back(static_cast<float>(number));
+  }
   return values;
 }
 

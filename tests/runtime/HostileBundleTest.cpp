@@ -83,6 +83,12 @@ TEST(HostileBundle, EveryWrongFieldIsNamed) {
       {"decoding.bad_words_ids[0]: is empty",
        [](Json &m) { m["decoding"]["bad_words_ids"] = {Json::array()}; }},
       {"decoding.forced_bos_token_id", [](Json &m) { m["decoding"]["forced_bos_token_id"] = -1; }},
+      {"log_probabilities[0]: is 1e+300, but must be from -3.40282e+38 to 3.40282e+38",
+       [](Json &m) {
+         const Json one = {
+             {"source", {3}}, {"target", Json::array()}, {"ended", true}, {"log_probabilities", {1e300}}};
+         m["golden"] = {{"variant", "plain"}, {"cases", Json::array({one})}};
+       }},
       {"not the same in manifest.json", [](Json &m) { m["variants"][0]["features"] = "avx2"; }},
       {"'code' is missing", [](Json &m) { m.erase("code"); }},
       {"code: must be 32 hexadecimal digits", [](Json &m) { m["code"] = "new"; }},
