@@ -3,9 +3,9 @@
 
 #include "compiler/driver/DecodingFlags.h"
 #include "compiler/driver/Flags.h"
+#include "compiler/spec/ReadText.h"
 
 #include <fstream>
-#include <sstream>
 
 namespace attnc {
 namespace {
@@ -29,14 +29,17 @@ std::string refuseOthersThanIds(const std::string &text) {
 }
 
 Ids readShortlist(const std::string &path) {
+  constexpr size_t largest = 64 << 20;
   std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file)
+  const std::string text = readText(file, largest);
+  if (!file.is_open() || file.bad())
     throw std::runtime_error("--shortlist: '" + path + "' cannot be read");
-  if (const std::string mistake = refuseOthersThanIds(text.str()); !mistake.empty())
+  if (text.size() > largest)
+    throw std::runtime_error("--shortlist: '" + path + "' is more than " + std::to_string(largest) +
+                             " bytes long");
+  if (const std::string mistake = refuseOthersThanIds(text); !mistake.empty())
     throw std::runtime_error("--shortlist: '" + path + "': " + mistake);
-  Ids ids = parseIds(text.str());
+  Ids ids = parseIds(text);
   if (ids.empty())
     throw std::runtime_error("--shortlist: '" + path + "' is empty");
   return ids;

@@ -8,6 +8,7 @@
 #include "compiler/spec/MapReader.h"
 #include "compiler/spec/ReadGraph.h"
 #include "compiler/spec/ReadModel.h"
+#include "compiler/spec/ReadText.h"
 #include "compiler/spec/WeightNames.h"
 #include "compiler/spec/Words.h"
 
@@ -183,11 +184,7 @@ std::optional<Spec> loadSpec(const std::string &path, const SpecOptions &options
     diagnostics.error({}, std::string("cannot read the spec: ") + std::strerror(errno));
     return std::nullopt;
   }
-  // Up to one byte past the most: the path may name a device without an end.
-  std::string text(maxSpecBytes + 1, '\0');
-  in.read(text.data(), std::streamsize(text.size()));
-  text.resize(size_t(in.gcount()));
-  return parseSpec(path, text, options, diagnostics);
+  return parseSpec(path, readText(in, maxSpecBytes), options, diagnostics);
 }
 
 } // namespace attnc

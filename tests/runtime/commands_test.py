@@ -132,6 +132,7 @@ class Commands(unittest.TestCase):
         for options, part in (
             (["--shortlist", "/no/such/file"], "--shortlist: '/no/such/file' cannot be read"),
             (["--shortlist", ids], "ids.txt': 'x' is no token id"),
+            (["--shortlist", "/dev/zero"], "--shortlist: '/dev/zero' is more than 67108864 bytes long"),
             (["--variant", "future"], "needs no_such_feature"),
             (["--variant", "none"], "no variant 'none'; it has future, plain"),
         ):
