@@ -19,16 +19,17 @@ bool isApart(std::string_view text, size_t begin, size_t end) {
   return isLeft && (end == text.size() || !isWordPart(nextCodePoint(text, end)));
 }
 
-size_t stripLeft(std::string_view text, size_t begin) {
-  while (begin > 0) {
+/// Where the white space before `begin` begins, but not before `done`.
+size_t stripLeft(std::string_view text, size_t begin, size_t done) {
+  while (begin > done) {
     const char32_t point = lastCodePoint(text.substr(0, begin));
     if (!isWhiteSpace(point))
-      break;
+      return begin;
     std::string bytes;
     appendCodePoint(bytes, point);
     begin -= bytes.size();
   }
-  return begin;
+  return done;
 }
 
 size_t stripRight(std::string_view text, size_t end) {
@@ -61,21 +62,23 @@ std::optional<AddedTokens::Match> AddedTokens::findFrom(std::string_view text, s
 
 void AddedTokens::split(const TextPart &part, std::vector<AddedPart> &parts) const {
   const std::string_view text = part.text;
-  const auto append = [&](size_t begin, size_t end, std::optional<int32_t> id) {
+  const auto appendText = [&](size_t begin, size_t end) {
     if (begin < end)
-      parts.push_back({{std::string(text.substr(begin, end - begin)), part.isFirst && begin == 0}, id});
+      parts.push_back(
+          {{std::string(text.substr(begin, end - begin)), part.isFirst && begin == 0}, std::nullopt});
   };
-  size_t done = 0;
+  size_t done = 0, spaceEnd = 0; // of the white space that a token took last
   for (auto match = findFrom(text, 0); match; match = findFrom(text, match->end)) {
-    if (match->token->stripsLeft)
-      match->begin = std::max(stripLeft(text, match->begin), done);
-    if (match->token->stripsRight)
-      match->end = stripRight(text, match->end);
-    append(done, match->begin, std::nullopt);
-    append(match->begin, match->end, match->token->id);
-    done = match->end;
+    const AddedToken &token = *match->token;
+    const size_t begin = token.stripsLeft ? stripLeft(text, match->begin, done) : match->begin;
+    if (token.stripsRight && match->end > spaceEnd)
+      spaceEnd = stripRight(text, match->end);
+    appendText(done, begin);
+    done = token.stripsRight ? spaceEnd : match->end;
+    if (begin < done)
+      parts.push_back({{}, token.id});
   }
-  append(done, text.size(), std::nullopt);
+  appendText(done, text.size());
 }
 
 } // namespace attnrt

@@ -26,7 +26,7 @@ struct AddedToken {
 
 /// A token that was found, or text between tokens.
 struct AddedPart {
-  TextPart part;
+  TextPart part; // empty of a token
   std::optional<int32_t> id;
 };
 
@@ -36,7 +36,8 @@ public:
   /// `patterns` are the texts to look for: one of each token.
   AddedTokens(std::vector<AddedToken> tokens, const std::vector<std::string> &patterns);
 
-  /// Cuts `part` at the tokens in it: the leftmost first, of those the longest.
+  /// Cuts `part` at the tokens in it: the leftmost first, of those the longest. As in the package, white
+  /// space that a token takes may hold another, and what stands behind that one counts again.
   void split(const TextPart &part, std::vector<AddedPart> &parts) const;
 
 private:

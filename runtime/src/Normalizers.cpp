@@ -64,9 +64,10 @@ Normalizer makeForm(NormalForm form) {
   return mapText([form](std::string_view text) { return normalForm(text, form); });
 }
 
-Normalizer makeStripAccents() {
-  return mapCharacters([](char32_t point, std::string &out) {
-    if (!isMark(point))
+/// Takes out the characters that isRemoved(point) says.
+template <typename Predicate> Normalizer makeRemoval(Predicate isRemoved) {
+  return mapCharacters([isRemoved](char32_t point, std::string &out) {
+    if (!isRemoved(point))
       appendCodePoint(out, point);
   });
 }
@@ -176,16 +177,18 @@ Matcher makeMatcher(const JsonReader &pattern) {
 
 Normalizer makeReplace(const JsonReader &json) {
   const std::string content = readReplacement(json.at("content"));
-  return mapText([matcher = makeMatcher(json.at("pattern")), content](std::string_view text) {
+  return [matcher = makeMatcher(json.at("pattern")), content](TextPart &part) {
     std::string replaced;
-    while (!text.empty()) {
+    for (std::string_view text = part.text; !text.empty();) {
       const size_t matched = matcher(text), length = matched ? matched : codePointLength(text);
+      if (replaced.empty() && matched) // what replaces several characters stands where the last of them stood
+        part.isFirst &= !content.empty() && matched == codePointLength(text);
       replaced += matched ? std::string_view(content) : text.substr(0, length);
       text.remove_prefix(length);
       checkLength(replaced);
     }
-    return replaced;
-  });
+    part.text = std::move(replaced);
+  };
 }
 
 bool isHan(char32_t point) {
@@ -199,34 +202,42 @@ bool isHan(char32_t point) {
   return false;
 }
 
+/// No controls; white space is a space.
+Normalizer makeCleaning() {
+  return mapCharacters([](char32_t point, std::string &out) {
+    const bool isKept = point == '\t' || point == '\n' || point == '\r';
+    if (isKept || (point != 0 && point != 0xfffd && !isControl(point)))
+      appendCodePoint(out, isWhiteSpace(point) ? ' ' : point);
+  });
+}
+
+Normalizer makeSpacesAroundHan() {
+  return mapCharacters([](char32_t point, std::string &out) {
+    const std::string_view around = isHan(point) ? " " : "";
+    out += around;
+    appendCodePoint(out, point);
+    out += around;
+  });
+}
+
 /// Devlin et al. 2019: no controls, Han characters on their own, no accents, lower case.
 Normalizer makeBert(const JsonReader &json) {
-  const bool cleans = json.at("clean_text").boolean(), parts = json.at("handle_chinese_chars").boolean();
   const bool lowers = json.at("lowercase").boolean();
-  const bool strips = json.gives("strip_accents") ? json.at("strip_accents").boolean() : lowers;
-  return mapText([=](std::string_view text) {
-    std::string clean;
-    for (size_t at = 0; at < text.size();) {
-      char32_t point = nextCodePoint(text, at);
-      const bool isKept = point == '\t' || point == '\n' || point == '\r';
-      if (cleans && !isKept && (point == 0 || point == 0xfffd || isControl(point)))
-        continue;
-      if (cleans && isWhiteSpace(point))
-        point = ' ';
-      const bool isApart = parts && isHan(point);
-      clean += isApart ? " " : "";
-      appendCodePoint(clean, point);
-      clean += isApart ? " " : "";
-    }
-    if (strips) {
-      const std::string accented = normalForm(clean, NormalForm::D);
-      clean.clear();
-      for (size_t at = 0; at < accented.size();)
-        if (const char32_t point = nextCodePoint(accented, at); !isNonspacingMark(point))
-          appendCodePoint(clean, point);
-    }
-    return lowers ? lowerCase(clean) : clean;
-  });
+  std::vector<Normalizer> steps;
+  if (json.at("clean_text").boolean())
+    steps.push_back(makeCleaning());
+  if (json.at("handle_chinese_chars").boolean())
+    steps.push_back(makeSpacesAroundHan());
+  if (json.gives("strip_accents") ? json.at("strip_accents").boolean() : lowers) {
+    steps.push_back(makeForm(NormalForm::D));
+    steps.push_back(makeRemoval(isNonspacingMark));
+  }
+  if (lowers)
+    steps.push_back(mapText(lowerCase));
+  return [steps](TextPart &part) {
+    for (const Normalizer &step : steps)
+      step(part);
+  };
 }
 
 } // namespace
@@ -246,9 +257,9 @@ Normalizer makeNormalizer(const JsonReader &json) {
   if (type == "NFKD")
     return makeForm(NormalForm::KD);
   if (type == "Lowercase")
-    return mapText([](std::string_view text) { return lowerCase(text); });
+    return mapText(lowerCase);
   if (type == "StripAccents")
-    return makeStripAccents();
+    return makeRemoval(isMark);
   if (type == "Strip")
     return makeStrip(json);
   if (type == "Nmt")

@@ -43,6 +43,7 @@ DIFFICULT = [
     "x" * 99, "x" * 100, "x" * 101, "x" * 1000, "ab" * 3000, "é" * 100, "é" * 101, "漢" * 300, "a " * 2000, " " * 500, "\n" * 50, "." * 200, "e" + "\u0301" * 50,
     "the lowest newest widest", "thelowestnewestwidest", "Lowest.NEWEST,widest!", "1234567890 12 3 4.5 6,7", "http://example.com/a?b=c&d=e#f", "user@example.com", "C:\\Users\\x", "snake_case camelCase kebab-case",
     "\u202eright to left\u202c", "zero\u200bwidth\u200cjoin\u200der", "a\u0300b\u0301c\u0302", "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢", "ʰʱʲ ˢ ᴬ", "ⓗⓔⓛⓛⓞ", "½ cup", "1st 2nd", "a\u3000\u3000b", "\u3000a", "\u00a0", "\u2009x",
+    "a<mask>\nb", "a<mask> \n \n b", "<mask>\n", "a\n\n\nb", "a\t\t\tb", "a\t \n \tb\n\t", "\u0301a", "\u0001a", "\u0344a", "za", "zza b", "Zword", "z",
 ]
 
 
@@ -200,8 +201,32 @@ def suffixes():
     return tokenizer
 
 
+def white_space():
+    """Added tokens of white space, some of it in the white space that others take."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({character: i for i, character in enumerate(alphabet)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_tokens([AddedToken("<mask>", rstrip=True, normalized=False), AddedToken("\n", normalized=False),
+                          AddedToken("\t", rstrip=True, normalized=False)])
+    return tokenizer
+
+
+def beginnings():
+    """A mark at the beginning of texts alone, where normalizers may have taken the beginning away."""
+    characters = ["<unk>", "▁", *"abcdefghijklmnopqrstuvwxyz .漢"]
+    tokenizer = Tokenizer(models.BPE({character: i for i, character in enumerate(characters)}, [], unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Sequence([
+        normalizers.BertNormalizer(), normalizers.Replace("word", "w"), normalizers.Replace(Regex("x{9,}"), ""),
+        normalizers.Replace("z", "")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    tokenizer.decoder = decoders.Metaspace()
+    return tokenizer
+
+
 KINDS = {"bart": bart, "bert": bert, "bert-cased": lambda: bert(False), "t5": t5, "mbart": mbart, "older-spm": older_spm,
-         "pegasus": pegasus, "nllb": nllb, "byte-fallback": lambda: nllb(True), "suffixes": suffixes}
+         "pegasus": pegasus, "nllb": nllb, "byte-fallback": lambda: nllb(True), "suffixes": suffixes,
+         "white-space": white_space, "beginnings": beginnings}
 
 
 DESCRIPTION = {"kind": "tokenizer_json", "file": "tokenizer.json"}

@@ -96,8 +96,8 @@ TEST_P(TokenizerJson, WrongValuesAreErrorsOrHarmless) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, TokenizerJson,
-                         testing::Values("bart", "bert", "bert-cased", "byte-fallback", "mbart", "nllb",
-                                         "older-spm", "pegasus", "suffixes", "t5"),
+                         testing::Values("bart", "beginnings", "bert", "bert-cased", "byte-fallback", "mbart",
+                                         "nllb", "older-spm", "pegasus", "suffixes", "t5", "white-space"),
                          [](const auto &info) {
                            std::string name = info.param;
                            std::erase(name, '-');
