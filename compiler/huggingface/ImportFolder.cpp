@@ -12,6 +12,8 @@
 #include "attnrt/attnrt.h"
 #include "nlohmann/json.hpp"
 
+#include <cerrno>
+#include <cstdio>
 #include <fstream>
 #include <ostream>
 #include <sstream>
@@ -45,7 +47,7 @@ const Family *findFamily(Config &config) {
   return nullptr;
 }
 
-/// A folder being filled. What was written goes again unless it is kept.
+/// A folder that gets new files. They go again unless they are kept; what is there already is left alone.
 class OutputFolder {
 public:
   explicit OutputFolder(const std::string &path) : folder(path) {}
@@ -54,44 +56,38 @@ public:
   ~OutputFolder() {
     std::error_code ignored;
     if (!isKept)
-      for (auto file = written.rbegin(); file != written.rend(); ++file)
-        fs::remove(*file, ignored);
+      for (auto path = made.rbegin(); path != made.rend(); ++path)
+        fs::remove(*path, ignored);
   }
 
-  /// Makes the folder where there is none.
-  void open() {
-    if (!fs::is_directory(folder)) {
-      fs::create_directories(folder);
-      written.push_back(folder);
-    }
-    if (fs::exists(spec()))
-      throw fs::filesystem_error("it may have been edited; move it away first", spec(),
-                                 std::make_error_code(std::errc::file_exists));
+  /// A file of the folder itself stays where it is.
+  void addCopy(const fs::path &from) {
+    std::error_code ignored;
+    if (!fs::equivalent(from, folder / from.filename(), ignored))
+      files.push_back({from.filename(), from, {}});
   }
-  void copy(const fs::path &from) {
-    fs::path to = folder / from.filename();
-    if (fs::exists(to) && fs::equivalent(from, to))
-      return;
-    written.push_back(to);
-    fs::copy_file(from, to, fs::copy_options::overwrite_existing);
-  }
-  void write(const fs::path &name, const std::string &text) {
-    if (fs::exists(folder / name))
-      throw fs::filesystem_error("it is there already; move it away first", folder / name,
-                                 std::make_error_code(std::errc::file_exists));
-    written.push_back(folder / name);
-    std::ofstream out(folder / name, std::ios::binary);
-    out << text;
-    if (!out.flush())
-      throw fs::filesystem_error("cannot be written", folder / name,
-                                 std::make_error_code(std::errc::io_error));
-  }
+  void addText(const fs::path &name, const std::string &text) { files.push_back({name, {}, text}); }
+
+  /// Whether each file that was added is new. A link is there, wherever it leads.
+  bool isFree(std::ostream &messages) const;
+  /// Makes the folder where there is none, and the files.
+  void write();
   void keep() { isKept = true; }
   fs::path spec() const { return folder / "model.yaml"; }
 
 private:
+  struct NewFile {
+    fs::path name;
+    fs::path from;    // what it is a copy of; else it holds
+    std::string text; // this
+  };
+
+  void makeFolder(const fs::path &path);
+  void makeFile(const fs::path &path);
+
   fs::path folder;
-  std::vector<fs::path> written;
+  std::vector<NewFile> files;
+  std::vector<fs::path> made;
   bool isKept = false;
 };
 
@@ -123,6 +119,49 @@ private:
 };
 
 } // namespace
+
+bool OutputFolder::isFree(std::ostream &messages) const {
+  bool isFree = true;
+  for (const NewFile &file : files)
+    if (fs::path path = folder / file.name; fs::symlink_status(path).type() != fs::file_type::not_found) {
+      messages << path.string() << ": error: it is there already; move it away first\n";
+      isFree = false;
+    }
+  return isFree;
+}
+
+void OutputFolder::makeFolder(const fs::path &path) {
+  if (path.empty() || fs::is_directory(path))
+    return;
+  makeFolder(path.parent_path());
+  if (fs::create_directory(path))
+    made.push_back(path);
+}
+
+/// Fails where the file has come to be there meanwhile.
+void OutputFolder::makeFile(const fs::path &path) {
+  std::FILE *file = std::fopen(path.c_str(), "wbx");
+  if (!file)
+    throw fs::filesystem_error("cannot be made", path, std::error_code(errno, std::generic_category()));
+  std::fclose(file);
+  made.push_back(path);
+}
+
+void OutputFolder::write() {
+  makeFolder(folder);
+  for (const NewFile &file : files) {
+    fs::path path = folder / file.name;
+    makeFile(path);
+    if (!file.from.empty()) {
+      fs::copy_file(file.from, path, fs::copy_options::overwrite_existing);
+      continue;
+    }
+    std::ofstream out(path, std::ios::binary);
+    out << file.text;
+    if (!out.flush())
+      throw fs::filesystem_error("cannot be written", path, std::make_error_code(std::errc::io_error));
+  }
+}
 
 bool Importer::readSource() {
   fs::path folder = options.source;
@@ -266,14 +305,16 @@ bool Importer::check(const fs::path &spec) {
 
 bool Importer::write() {
   OutputFolder output(options.output);
-  output.open();
   for (const std::string &path : weights->paths())
-    output.copy(path);
+    output.addCopy(path);
   for (const fs::path &path : copies)
-    output.copy(path);
+    output.addCopy(path);
   for (const auto &[name, text] : texts)
-    output.write(name, text);
-  output.write("model.yaml", specText);
+    output.addText(name, text);
+  output.addText("model.yaml", specText);
+  if (!output.isFree(messages))
+    return false;
+  output.write();
   if (!check(output.spec()))
     return false;
   output.keep();

@@ -303,28 +303,98 @@ TEST(Import, ADamagedTokenizerIsAnErrorWithItsPlace) {
       std::string::npos);
 }
 
-TEST(Import, AFileThatWouldBeMadeIsNotWrittenOver) {
-  TemporaryFolder source, output;
-  source.write("config.json", config);
-  source.write("model.safetensors", zeroTensors({{"some.weight", {2, 2}}}));
-  source.write("vocab.json", R"({"<s>": 0, "</s>": 2})");
-  source.write("merges.txt", "");
-  std::string kept = output.write("tokenizer.json", "mine");
-  std::ostringstream messages;
-  EXPECT_FALSE(importFolder({source.path(), output.path(), {}, {}}, messages));
-  EXPECT_NE(messages.str().find("it is there already"), std::string::npos) << messages.str();
-  EXPECT_EQ("mine", readFile(kept));
+/// A BART with a tokenizer of two files, which import makes one of.
+void writeBart(const TemporaryFolder &folder, const std::string &tensors) {
+  folder.write("config.json", config);
+  folder.write("model.safetensors", tensors);
+  folder.write("vocab.json", R"({"<s>": 0, "</s>": 2})");
+  folder.write("merges.txt", "");
 }
 
-TEST(Import, ASpecThatIsThereIsNotWrittenOver) {
-  TemporaryFolder source;
-  source.write("config.json", config);
-  source.write("model.safetensors", zeroTensors({{"some.weight", {2, 2}}}));
-  std::string spec = source.write("model.yaml", "mine");
-  std::ostringstream messages;
-  EXPECT_FALSE(importFolder({source.path(), source.path(), {}, {}}, messages));
-  EXPECT_EQ("mine", readFile(spec));
-  EXPECT_TRUE(std::filesystem::exists(source.path() + "/model.safetensors"));
+bool isImported(const TemporaryFolder &source, const std::string &output, std::string &messages) {
+  std::ostringstream said;
+  bool isDone = importFolder({source.path(), output, {}, {}}, said);
+  messages = said.str();
+  return isDone;
+}
+
+size_t countOfFiles(const TemporaryFolder &folder) {
+  std::filesystem::directory_iterator files(folder.path());
+  return std::distance(begin(files), end(files));
+}
+
+TEST(Import, FilesThatAreThereAreNamedAndNotWrittenOver) {
+  TemporaryFolder source, output;
+  writeBart(source, allTensors());
+  std::string messages, wanted;
+  for (const char *name : {"model.safetensors", "tokenizer.json", "model.yaml"})
+    wanted += output.write(name, "mine") + ": error: it is there already; move it away first\n";
+  EXPECT_FALSE(isImported(source, output.path(), messages));
+  expectHolds(messages, wanted);
+  for (const char *name : {"model.safetensors", "tokenizer.json", "model.yaml"})
+    EXPECT_EQ("mine", readFile(output.path() + "/" + name));
+}
+
+TEST(Import, OneFileThatIsThereKeepsTheOthersFromBeingMade) {
+  TemporaryFolder source, output;
+  writeBart(source, zeroTensors({{"some.weight", {2, 2}}}));
+  std::string kept = output.write("model.safetensors", "mine"), messages;
+  EXPECT_FALSE(isImported(source, output.path(), messages));
+  EXPECT_EQ("mine", readFile(kept));
+  EXPECT_EQ(1u, countOfFiles(output));
+}
+
+TEST(Import, NothingIsWrittenThroughLinks) {
+  TemporaryFolder source, output, elsewhere;
+  writeBart(source, allTensors());
+  std::string blob = elsewhere.write("blob", "mine"), messages, missing = elsewhere.path() + "/missing";
+  std::filesystem::create_symlink(blob, output.path() + "/model.safetensors");
+  std::filesystem::create_symlink(missing, output.path() + "/tokenizer.json");
+  std::filesystem::create_symlink(missing, output.path() + "/model.yaml");
+  EXPECT_FALSE(isImported(source, output.path(), messages));
+  for (const char *name : {"model.safetensors", "tokenizer.json", "model.yaml"})
+    expectHolds(messages, output.path() + "/" + name + ": error: it is there already; move it away first\n");
+  EXPECT_EQ("mine", readFile(blob));
+  EXPECT_EQ(1u, countOfFiles(elsewhere));
+  EXPECT_EQ(3u, countOfFiles(output));
+}
+
+TEST(Import, ALinkToTheSourcesOwnFileStays) {
+  TemporaryFolder source, output;
+  writeBart(source, allTensors());
+  std::filesystem::create_symlink(source.path() + "/model.safetensors", output.path() + "/model.safetensors");
+  std::string messages;
+  EXPECT_TRUE(isImported(source, output.path(), messages)) << messages;
+  EXPECT_EQ(allTensors(), readFile(source.path() + "/model.safetensors"));
+}
+
+TEST(Import, AFolderIsImportedInPlaceAgain) {
+  TemporaryFolder folder;
+  writeBart(folder, allTensors());
+  std::string messages;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(isImported(folder, folder.path(), messages)) << messages;
+    EXPECT_EQ(6u, countOfFiles(folder)); // model.yaml and tokenizer.json are new
+    EXPECT_TRUE(std::filesystem::remove(folder.path() + "/model.yaml"));
+  }
+  EXPECT_EQ(allTensors(), readFile(folder.path() + "/model.safetensors"));
+}
+
+TEST(Import, AFailureInPlaceRemovesWhatItMadeAlone) {
+  TemporaryFolder folder;
+  writeBart(folder, zeroTensors({{"some.weight", {2, 2}}}));
+  std::string messages;
+  EXPECT_FALSE(isImported(folder, folder.path(), messages));
+  EXPECT_EQ(4u, countOfFiles(folder));
+}
+
+TEST(Import, AFailureRemovesTheFoldersThatItMade) {
+  TemporaryFolder source, output;
+  writeBart(source, zeroTensors({{"some.weight", {2, 2}}}));
+  std::string messages;
+  EXPECT_FALSE(isImported(source, output.path() + "/new/folder/", messages));
+  expectHolds(messages, "the weight file lacks");
+  EXPECT_EQ(0u, countOfFiles(output));
 }
 
 } // namespace
