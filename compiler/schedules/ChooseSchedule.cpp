@@ -28,14 +28,17 @@ static std::vector<MatmulTile> cachedTiles(CpuClass kind) {
   return {};
 }
 
-// Weights from memory are read by all rows in blocks of 16 steps over the input, so that the core, which
-// looks some 500 operations ahead, asks for the next block while it works on this one. Tiles as wide as the
-// sums allow ask for most at a time: their multiply-adds per weight are few, and four panels lie in four
-// pages.
+// Weights from memory: where a line is asked for at a time (AVX-512), few rows ask for all of the next tile.
+// Else they are read by all rows in blocks of 16 steps over the input, so that the core, which looks some 500
+// operations ahead, asks for the next block while it works on this one. Tiles as wide as the sums allow ask
+// for most at a time: their multiply-adds per weight are few, and four panels lie in four pages.
 static std::vector<MatmulTile> streamedTiles(CpuClass kind) {
   switch (kind) {
   case CpuClass::Avx512:
-    return {{1, 128}, {2, 128, 16, 16}, {.rows = 6, .columns = 64, .prefetches = true}};
+    return {{1, 128},
+            {.rows = 4, .columns = 64, .prefetches = true},
+            {.rows = 8, .columns = 32, .prefetches = true},
+            {.rows = 6, .columns = 64, .prefetches = true}};
   case CpuClass::Avx2:
     return {{1, 64}, {1, 64, 16, 16}, {6, 16}};
   case CpuClass::Baseline:
@@ -59,9 +62,11 @@ constexpr int FewPanels = 16;
 /// another order in another tile; where it fuses both, none has been seen to differ.
 static bool sumsAreStrict(const CpuTarget &cpu) { return cpu.kind == CpuClass::Baseline; }
 
+static bool comesFromMemory(int steps, int out) { return int64_t(steps) * out > CachedWeights; }
+
 // A task is worth a thread from about 2^17 multiplications per row.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool shareTiles) {
-  bool streams = shareTiles && int64_t(steps) * out > CachedWeights;
+  bool streams = shareTiles && comesFromMemory(steps, out);
   MatmulSchedule schedule{streams ? streamedTiles(cpu.kind) : cachedTiles(cpu.kind), cpu.lanes, 0, 0};
   if (!shareTiles)
     std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared(); });
@@ -84,8 +89,9 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool share
 // wait for memory anyway, take the tiles of vectors; of bfloat16 one kind of tile must serve all.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
-  MatmulSchedule schedule = chooseMatmul(cpu, std::max(1, weight.in / weight.group), weight.out);
-  if (inputs.scales) // a quarter of the bytes: what is asked for too early costs more than it saves
+  int steps = std::max(1, weight.in / weight.group);
+  MatmulSchedule schedule = chooseMatmul(cpu, steps, weight.out);
+  if (inputs.scales && !comesFromMemory(steps, weight.out)) // a quarter of the bytes: they are there
     for (MatmulTile &tile : schedule.tiles)
       tile.prefetches = false;
   if (!cpu.hasMatrixTiles || inputs.external.empty())

@@ -4,6 +4,7 @@
 #include "compiler/schedules/cpu/PrefetchPanels.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,44 +83,40 @@ class PrefetchPanels : public IRMutator {
     return visited;
   }
 
-  /// The lines that each row tile asks for in an iteration: the fewest with which all of them ask for all.
-  static Expr linesAtOnce(const Expr &rowTiles, int linesRead) {
-    return select(rowTiles >= linesRead, 1, rowTiles * 2 >= linesRead, 2, MostAtOnce);
-  }
-
+  /// Each row tile asks for as many lines in an iteration as all of them need to ask for the next tile. The
+  /// lines of one iteration lie far apart, so that several pages are read side by side.
   Stmt addPrefetches(const For *loop) {
     WeightReader reader(loop->name.substr(0, loop->name.find('.')));
     loop->body.accept(&reader);
     const WeightReads &reads = reader.reads;
-    if (!rows || reader.isGathered || reads.bytes == 0 || reads.bytes % LineBytes != 0)
+    if (reader.isGathered || reads.bytes == 0 || reads.bytes % LineBytes != 0)
       return loop;
-    const int lines = reads.bytes / LineBytes; // of an iteration, and in each of the next tile's
-    Expr row = Variable::make(Halide::Int(32), rows->name) - rows->min;
-    Expr step = Variable::make(Halide::Int(32), loop->name) - loop->min;
-    Expr atOnce = linesAtOnce(rows->extent, lines);
-    Expr next =
-        substitute(loop->name, loop->min, reads.first) * reads.elementBytes + loop->extent * reads.bytes;
-    Expr line = (row * loop->extent + step) * atOnce;
-    auto fetch = [&](int number) { return prefetch(reads.buffer, next + (line + number) * LineBytes); };
-    Stmt four = IfThenElse::make(atOnce == MostAtOnce, Block::make(fetch(2), fetch(3)));
-    Stmt two = IfThenElse::make(atOnce > 1, Block::make(fetch(1), four));
-    Stmt some = IfThenElse::make(row * atOnce < lines, Block::make(fetch(0), two));
+    const int linesRead = reads.bytes / LineBytes; // in an iteration
+    Expr row = rows ? Variable::make(Halide::Int(32), rows->name) - rows->min : Expr(0);
+    Expr rowTiles = rows ? rows->extent : Expr(1);
+    Expr iteration = row * loop->extent + Variable::make(Halide::Int(32), loop->name) - loop->min;
+    Expr atOnce = (linesRead + rowTiles - 1) / rowTiles, lines = linesRead * loop->extent;
+    Expr apart = (lines + atOnce - 1) / atOnce;
+    std::string number = loop->name + ".line";
+    Expr line = iteration + Variable::make(Halide::Int(32), number) * apart;
+    Expr first = cast(Halide::Int(64), substitute(loop->name, loop->min, reads.first));
+    Expr next = first * reads.elementBytes + lines * LineBytes;
+    Stmt fetches = For::make(number, 0, atOnce, ForType::Serial, Halide::Partition::Never,
+                             Halide::DeviceAPI::None, prefetch(reads.buffer, next + line * LineBytes));
     return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
-                     loop->device_api, Block::make(some, loop->body));
+                     loop->device_api, Block::make(IfThenElse::make(iteration < apart, fetches), loop->body));
   }
 
   /// Asks for one line, `offset` bytes from the buffer's start. What lies past the end is not fetched.
   static Stmt prefetch(const std::string &buffer, const Expr &offset) {
     Expr start = reinterpret(Halide::UInt(64), Variable::make(Halide::Handle(), buffer));
-    Expr address =
-        reinterpret(Halide::Handle(), start + cast(Halide::UInt(64), cast(Halide::Int(64), offset)));
+    Expr address = reinterpret(Halide::Handle(), start + cast(Halide::UInt(64), offset));
     const int read = 0, secondCache = 2, data = 1;
     return Evaluate::make(
         Call::make(Halide::Int(32), "llvm.prefetch.p0", {address, read, secondCache, data}, Call::Extern));
   }
 
-  static constexpr int MostAtOnce = 4; // a core has 16 lines under way
-  const For *rows = nullptr;           // the loop over row tiles around the statement that is visited
+  const For *rows = nullptr; // the loop over row tiles around the statement that is visited; none: one tile
 };
 
 } // namespace

@@ -16,8 +16,9 @@ constexpr const char *PrefetchingLoop = "prefetching";
 /// A pass over lowered code. The first row tile that meets a tile of columns waits for its weights, which
 /// come from memory; the others find them in the second cache. So that memory and core work side by side,
 /// each row tile asks for a part of the next tile's weights between its multiply-adds: as many cache lines at
-/// a time as it takes for all row tiles together to ask for the whole tile, once. (Halide's own prefetches
-/// would ask for all of it in each row tile.)
+/// a time as it takes for all row tiles together to ask for the whole tile, once. Lines that are asked for
+/// together are far apart: memory gives more from several pages at a time than from one. (Halide's own
+/// prefetches would ask for all of the tile, line by line, in each row tile.)
 std::unique_ptr<Halide::Internal::IRMutator> makePrefetchPanels();
 
 } // namespace attnc
