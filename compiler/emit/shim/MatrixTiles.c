@@ -38,6 +38,9 @@ enum {
  * on. */
 #define WRITE_OUT() __asm__ volatile("" ::: "memory")
 
+/* Asks for a line of memory. GCC leaves out loops that do nothing but _mm_prefetch. */
+#define FETCH(line) __asm__ volatile("prefetcht1 %0" : : "m"(*(line)))
+
 /* Tiles 0 to 3 are sums. With `lower` rows: two of 16 rows over two of `lower`, rows in 4 and 5, columns in 6
  * and 7. Without: four of `upper` rows side by side, rows in 4, columns in 5 to 7. */
 static void configure(int upper, int lower) {
@@ -60,16 +63,34 @@ static void configure(int upper, int lower) {
   _tile_loadconfig(&shape);
 }
 
-/* rows: `rowBytes` apart; panels: `panelBytes` apart; sums: `sumBytes` apart, added to where `isLater`. */
+/* rows: `rowBytes` apart; panels: `panelBytes` apart; sums: `sumBytes` apart, added to where `isLater`. The
+ * panel that is multiplied after the last one begins at `after`; null: the weights have been asked for. */
 typedef struct {
   const uint8_t *rows;
   long rowBytes;
   const uint8_t *panels;
   long panelBytes;
+  const uint8_t *after;
   uint8_t *sums;
   long sumBytes;
   int count, panelCount, steps, isLater;
 } block;
+
+/* The panel after `panel`. */
+static const uint8_t *nextPanel(const block *b, int panel) {
+  return b->after && panel + 1 < b->panelCount ? b->panels + (panel + 1) * b->panelBytes : b->after;
+}
+
+/* Asks for the part of a panel that `step` stands for, so that it comes from memory while tiles are
+ * multiplied. Lines of four parts of the panel, in pages of their own, come faster than those of one. */
+static inline void fetchPart(const uint8_t *panel, int step, int steps) {
+  enum { Parts = 4, PartBytes = StepBytes / Parts, LineBytes = 64 };
+  if (!panel)
+    return;
+  for (int part = 0; part < Parts; ++part)
+    for (int line = 0; line < PartBytes; line += LineBytes)
+      FETCH(panel + (part * steps + step) * PartBytes + line);
+}
 
 #define LOAD_SUMS(first, second, third, fourth)                                                              \
   if (b->isLater) {                                                                                          \
@@ -97,8 +118,10 @@ typedef struct {
     const uint8_t *upper = b->rows, *lower = b->rows + TileRows * b->rowBytes;                               \
     const uint8_t *columns = b->panels + panel * b->panelBytes;                                              \
     uint8_t *sums = b->sums + panel * GroupBytes, *below = sums + TileRows * b->sumBytes;                    \
+    const uint8_t *following = nextPanel(b, panel);                                                          \
     LOAD_SUMS(sums, sums + TileBytes, below, below + TileBytes)                                              \
     for (int step = 0; step < b->steps; ++step) {                                                            \
+      fetchPart(following, step, b->steps);                                                                  \
       _tile_loadd(6, columns + step * StepBytes, GroupBytes);                                                \
       _tile_loadd(4, upper + step * TileBytes, b->rowBytes);                                                 \
       multiply(0, 4, 6);                                                                                     \
@@ -115,8 +138,11 @@ typedef struct {
     const long next = panel + 1 < b->panelCount ? 1 : 0;                                                     \
     const uint8_t *others = columns + next * b->panelBytes;                                                  \
     uint8_t *sums = b->sums + panel * GroupBytes, *beside = sums + next * GroupBytes;                        \
+    const uint8_t *following = nextPanel(b, panel + (int)next);                                              \
     LOAD_SUMS(sums, sums + TileBytes, beside, beside + TileBytes)                                            \
     for (int step = 0; step < b->steps; ++step) {                                                            \
+      fetchPart(following, step, b->steps);                                                                  \
+      fetchPart(following ? following + b->panelBytes : 0, step, b->steps);                                  \
       _tile_loadd(4, b->rows + step * TileBytes, b->rowBytes);                                               \
       _tile_loadd(5, columns + step * StepBytes, GroupBytes);                                                \
       multiply(0, 4, 5);                                                                                     \
@@ -185,6 +211,7 @@ static block place(const buffer *rows, const buffer *panels, const buffer *sums,
   b.count = row->min + row->extent < lastRow ? row->extent : lastRow - row->min;
   b.panelCount = (end < lastPanel ? end : lastPanel) - first;
   b.isLater = 0;
+  b.after = row->min == rows->axes[1].min ? b.panels + b.panelCount * b.panelBytes : 0;
   return b;
 }
 
@@ -221,7 +248,7 @@ int attnc_multiply_bfloats(buffer *rows, buffer *panels, int width, buffer *sums
     return answer(rows, panels, sums, width, steps * TileRows);
   uint8_t rounded[MostRows][BlockWidth * 2] __attribute__((aligned(64)));
   block b = place(rows, panels, sums, 4);
-  const uint8_t *from = b.rows, *columns = b.panels;
+  const uint8_t *from = b.rows, *columns = b.panels, *after = b.after;
   long fromBytes = b.rowBytes;
   b.rows = rounded[0];
   b.rowBytes = sizeof rounded[0];
@@ -233,6 +260,8 @@ int attnc_multiply_bfloats(buffer *rows, buffer *panels, int width, buffer *sums
     WRITE_OUT();
     b.panels = columns + first * StepBytes;
     b.isLater = first > 0;
+    if (after) /* the next block of inputs, or the next columns */
+      b.after = first + BlockSteps < steps ? b.panels + BlockSteps * StepBytes : after;
     multiplyBfloats(&b);
   }
   return 0;
