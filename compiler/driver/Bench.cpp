@@ -72,14 +72,14 @@ class Bench {
 public:
   Bench(const Model &model, const BenchOptions &options)
       : options(options), model(model), manifest(nlohmann::json::parse(model.manifest())),
-        sources(makeSources()), session(model, makeCapacity()),
+        sources(makeSources()), session(makeSession()),
         hidden(size_t(options.batch) * options.sourceLength * model.width()) {}
 
   void run();
 
 private:
   std::vector<Ids> makeSources() const;
-  attnrt_session_options makeCapacity() const;
+  Session makeSession() const;
   void encodeOnce();
   void decodeOnce(int length);
   Times measure(int length);
@@ -108,7 +108,8 @@ std::vector<Ids> Bench::makeSources() const {
   return all;
 }
 
-attnrt_session_options Bench::makeCapacity() const {
+/// Lengths that the model cannot have are wrong values of options.
+Session Bench::makeSession() const {
   attnrt_session_options capacity = model.sessionOptions();
   capacity.batch = options.batch;
   capacity.beam = options.beam;
@@ -116,7 +117,13 @@ attnrt_session_options Bench::makeCapacity() const {
   capacity.target = options.targetLength;
   capacity.uses = ATTNRT_USE_DECODE | ATTNRT_USE_SAMPLE | ATTNRT_USE_ATTEND; // what the bundle's rules need
   capacity.threads = options.bundle.threads;
-  return capacity;
+  try {
+    return Session(model, capacity);
+  } catch (const attnrt::api::Error &error) {
+    if (error.status != ATTNRT_OUT_OF_RANGE)
+      throw;
+    throw CLI::ValidationError(error.what());
+  }
 }
 
 void Bench::decodeOnce(int length) {

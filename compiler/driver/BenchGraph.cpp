@@ -31,23 +31,42 @@ const Json &findEntry(const Json &entries, const std::string &wanted) {
                                  "; the bundle has " + listed(names));
 }
 
-/// The values of `names`, in their order.
-std::vector<int64_t> readSizes(const std::vector<std::string> &given, const std::vector<std::string> &names) {
-  std::vector<int64_t> sizes(names.size(), 0);
+/// Those of `names` that are in shapes of the entry, in their order.
+std::vector<std::string> ownSizes(const Json &entry, const std::vector<std::string> &names) {
+  std::vector<std::string> own;
+  const auto isIn = [](const Json &shape, const std::string &name) {
+    return std::find(shape.begin(), shape.end(), name) != shape.end();
+  };
+  for (const std::string &name : names)
+    for (const char *side : {"arguments", "results"})
+      for (const Json &tensor : entry[side])
+        if (isIn(tensor["shape"], name) && (own.empty() || own.back() != name))
+          own.push_back(name);
+  return own;
+}
+
+/// The values of `names`, in their order; 1 for those that are not `own`, which nobody reads.
+std::vector<int64_t> readSizes(const std::vector<std::string> &given, const std::vector<std::string> &names,
+                               const std::vector<std::string> &own) {
+  const std::string known = "; the graph's names are " + listed(own);
+  std::vector<int64_t> sizes(names.size(), 1);
+  const auto valueOf = [&](const std::string &name) -> int64_t & {
+    return sizes[std::find(names.begin(), names.end(), name) - names.begin()];
+  };
+  for (const std::string &name : own)
+    valueOf(name) = 0; // not given
   for (const std::string &text : given) {
     const size_t equals = std::min(text.find('='), text.size());
-    const auto at = std::find(names.begin(), names.end(), text.substr(0, equals));
+    const auto at = std::find(own.begin(), own.end(), text.substr(0, equals));
     const std::optional<int64_t> value =
         equals < text.size() ? parseInteger(text.substr(equals + 1)) : std::nullopt;
-    if (at == names.end() || !value || *value < 1)
-      throw CLI::ValidationError("--sizes",
-                                 quote(text) + " is no NAME=N; the bundle's names are " + listed(names));
-    sizes[at - names.begin()] = *value;
+    if (at == own.end() || !value || *value < 1)
+      throw CLI::ValidationError("--sizes", quote(text) + " is no NAME=N" + known);
+    valueOf(*at) = *value;
   }
-  for (size_t i = 0; i < names.size(); ++i)
-    if (sizes[i] == 0)
-      throw CLI::ValidationError("--sizes",
-                                 quote(names[i]) + " is not given; the bundle's names are " + listed(names));
+  for (const std::string &name : own)
+    if (valueOf(name) == 0)
+      throw CLI::ValidationError("--sizes", quote(name) + " is not given" + known);
   return sizes;
 }
 
@@ -89,7 +108,7 @@ Json benchGraph(const Model &model, const GraphBenchOptions &options, int thread
   const Json &entry = findEntry(manifest["entries"], options.entry);
   const std::string name = entry["name"];
   const std::vector<std::string> names = manifest["sizes"];
-  const std::vector<int64_t> sizes = readSizes(options.sizes, names);
+  const std::vector<int64_t> sizes = readSizes(options.sizes, names, ownSizes(entry, names));
   std::vector<Tensor> tensors;
   for (const Json &argument : entry["arguments"])
     tensors.push_back(makeTensor(argument, names, sizes, true));

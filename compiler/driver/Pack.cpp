@@ -27,6 +27,7 @@ void addPackCommand(CLI::App &app, int &exitCode) {
   command->callback([options, &exitCode] {
     attnc::WeightSource source;
     attnc::Diagnostics diagnostics;
+    diagnostics.setSource("attnc", "");
     attnc::readWeightOption(options->weights, source, diagnostics);
     if (diagnostics.hasErrors()) {
       diagnostics.print(std::cerr);

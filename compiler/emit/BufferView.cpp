@@ -163,7 +163,8 @@ LogicalResult ViewFollower::collapse(attn::CollapseOp op) {
   if (query == one)
     stride = view.strides[0];
   else if (batch != one && view.strides[0] != query.times(stride))
-    return op.emitError("rows are not evenly spaced, so they cannot be collapsed without a copy");
+    return op.emitError("is read row by row by a linear, a norm or an operation on elements, which need ")
+           << "rows that are evenly spaced: a tensor with such strides cannot be their input";
   view.extents.erase(view.extents.begin());
   view.strides.erase(view.strides.begin());
   view.extents[0] = batch.times(query);
@@ -264,7 +265,8 @@ FailureOr<BufferView> ViewFollower::setStrides(Operation *op, const Sizes &strid
   else if (view.extents.size() == 4 && strides.size() == 3)
     view.strides = {strides[0], view.extents[3], strides[1], one};
   else
-    return op->emitError("computes rows of a result with strides, which need not be evenly spaced");
+    return op->emitError("computes rows, as linears, norms and operations on elements do: ")
+           << "an output with strides of its own cannot be written so";
   return view;
 }
 

@@ -19,7 +19,7 @@ InterruptCatcher::InterruptCatcher() {
     struct sigaction action = {};
     action.sa_flags = SA_RESTART;
     action.sa_handler = SIG_IGN;
-    if (signals[i] != SIGPIPE)
+    if (signals[i] != SIGPIPE && signals[i] != SIGXFSZ)
       action.sa_handler = [](int) { interrupted = true; };
     sigaction(signals[i], &action, nullptr);
   }

@@ -228,8 +228,10 @@ LogicalResult GraphImporter::setStrides(func::FuncOp entry) {
     strides.push_back(attn::SizeAttr::getConstant(build.getContext(), 1));
     ArrayAttr all = build.getArrayAttr(strides);
     for (auto [number, input] : llvm::enumerate(graph.inputs))
-      if (*input.name == *given.tensor)
+      if (*input.name == *given.tensor) {
         entry.setArgAttr(number, "attn.strides", all);
+        entry.getArgument(number).setLoc(build.at(given.tensor.where));
+      }
     for (auto [number, output] : llvm::enumerate(graph.outputs)) {
       if (*output != *given.tensor)
         continue;

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 
 namespace attnc {
@@ -45,7 +46,9 @@ void readWeightOption(const std::string &weights, WeightSource &source, Diagnost
   const char *begin = weights.data() + randomWeights.size(), *end = weights.data() + weights.size();
   auto [stop, failure] = std::from_chars(begin, end, source.seed);
   if (failure != std::errc() || stop != end)
-    diagnostics.error({}, quote(weights) + " is no source of weights: write random:SEED with a whole number");
+    diagnostics.error({}, quote(weights) +
+                              " is no source of weights: write random:SEED with a whole number from 0 to " +
+                              std::to_string(std::numeric_limits<decltype(source.seed)>::max()));
 }
 
 /// Puts what the caller asked for in place of the spec's own source. Weights beside the spec do not stand in

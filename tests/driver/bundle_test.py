@@ -35,7 +35,6 @@ def limit_files(size):
     """Makes every write past `size` bytes of a file fail, as on a full disk."""
 
     def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
     return limit
@@ -332,7 +331,7 @@ class Bench(BundleTest):
 
     def test_mistakes_in_the_call_of_a_graph_are_told(self):
         bundle = self.compile_ok("bundle", "--target", "x86-64")
-        names = "the bundle's names are batch, query"
+        names = "the graph's names are batch, query"
         for options, message in (([], f"--sizes: 'batch' is not given; {names}"),
                                  (["--sizes", "batch=1"], f"--sizes: 'query' is not given; {names}"),
                                  (["--sizes", "batch=1,key=2"], f"--sizes: 'key=2' is no NAME=N; {names}"),
@@ -535,7 +534,7 @@ class Pack(BundleTest):
         self.assertEqual(read_folder(self.folder / "seed1"), read_folder(self.folder / "seed2"))
 
     def test_a_seed_that_is_no_number_is_an_error(self):
-        self.refuse("random:one", "random:one")
+        self.refuse("random:one", "attnc: error: 'random:one' is no source of weights: write random:SEED")
 
     def test_a_missing_tensor_is_an_error(self):
         self.other.write_bytes(self.other.read_bytes().replace(b"key_weight", b"kez_weight"))

@@ -6,7 +6,7 @@ usage: ATTNC=build/bin/attnc CC=cc header_test.py
 import subprocess
 import unittest
 
-from bundle_test import CC, BundleTest
+from bundle_test import CC, BundleTest, attnc
 
 # Of C++26 and C23, with the alternative tokens.
 KEYWORDS = """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
@@ -83,6 +83,11 @@ int main(void) {
 """)
         subprocess.run([*CC, "-Wall", "-Werror", program, f"-I{bundle}", bundle / "libtwo.a", "-lm", "-o", self.folder / "program"], check=True)
         self.assertEqual(0, subprocess.run([self.folder / "program"]).returncode)
+        bench = ["bench", bundle, "--entry", "one", "--seconds", "0.01"]
+        self.assertEqual(0, attnc(*bench, "--sizes", "batch=2").returncode)
+        done = attnc(*bench, "--sizes", "batch=2,keys=2")
+        self.assertEqual(2, done.returncode)
+        self.assertIn("'keys=2' is no NAME=N; the graph's names are batch", done.stderr)
 
     def test_graphs_may_be_called_like_symbols_of_the_bundle(self):
         names = ("descriptor", "entries", "variants", "kernels", "kernels0", "kernels_0", "text", "text0", "text_0", "state_bytes",

@@ -27,6 +27,15 @@ class Phases(BundleTest):
                 self.assertEqual(read.returncode, 0, read.stderr)
                 self.assertEqual(read.stdout.rstrip(), done.stdout.rstrip())
 
+    def test_strides_that_rows_cannot_have_are_told_where_they_are(self):
+        graph = "graph:\n  inputs: {x: {shape: [batch, query, width: 4]}}\n  ops:\n    z: {scale: x, by: 2}\n  outputs: z\n  strides: "
+        for strides, message in (("{x: [a, 8]}", ":6:13: error: is read row by row by a linear"), ("{z: [a, 8]}", ":4:9: error: computes rows")):
+            spec = self.folder / "strides.yaml"
+            spec.write_text(f"{graph}{strides}\n")
+            done = attnc("compile", spec, "-o", self.folder / "strides", "--target", "x86-64")
+            self.assertEqual(1, done.returncode)
+            self.assertIn(f"{spec}{message}", done.stderr)
+
     def test_passes_take_a_module_from_any_phase_to_a_later_one(self):
         phases = ("attn", "stepped", "fused", "quantised", "outlined", "planned")
         for spec, *options in ((GRAPH,), (MODEL,), (MODEL, "--dtype", "int8"), (SPECS / "decoder.yaml",), (SPECS / "encoder.yaml",),
