@@ -153,7 +153,7 @@ void Decoder::reportToken(size_t sentence, size_t rank, int32_t id) const {
 void Decoder::report(size_t sentence) const {
   const Search &search = *searches[sentence];
   if (reportsAtOnce()) {
-    for (const SettledToken &token : search.settled())
+    for (const TakenToken &token : search.taken())
       reportToken(sentence, token.rank, token.id);
     return;
   }

@@ -60,10 +60,9 @@ std::vector<Move> DiverseSearch::advance(CandidateLists candidates) {
       for (Candidate &candidate : list)
         if (const auto found = taken.find(candidate.id); found != taken.end())
           candidate.score -= penalty * static_cast<float>(found->second);
-    const size_t before = moves.size();
     advanceGroup(group, lists, firstRow, moves);
-    for (size_t i = before; i < moves.size(); ++i)
-      ++taken[moves[i].id];
+    for (const TakenToken &token : groups[group].taken())
+      ++taken[token.id];
     firstRow += haveParted ? count : 0;
   }
   haveParted = true;

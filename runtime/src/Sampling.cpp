@@ -104,7 +104,7 @@ std::vector<Move> SampleSearch::advance(CandidateLists candidates) {
     samples.resize(rules.nBest);
     std::iota(samples.begin(), samples.end(), 0);
   }
-  settledTokens.clear();
+  takenTokens.clear();
   std::vector<Move> moves;
   std::vector<int> next, nextSamples;
   for (size_t i = 0; i < parents.size(); ++i) {
@@ -118,7 +118,7 @@ std::vector<Move> SampleSearch::advance(CandidateLists candidates) {
     const Candidate token = drawToken(sampling, allowed, number);
     const int node = tree.add(parent, token);
     if (!rules.isEnd(token.id))
-      settledTokens.push_back({samples[i], token.id});
+      takenTokens.push_back({samples[i], token.id});
     if (rules.isEnd(token.id) || position + 1 >= rules.maxLength) {
       outcomes[samples[i]] = node;
       continue;

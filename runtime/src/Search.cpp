@@ -48,7 +48,7 @@ Hypothesis HypothesisTree::extract(int node, const SearchRules &rules) const {
 
 std::vector<Move> TreeSearch::force(Candidate token) {
   live.assign(1, tree.add(live[0], token));
-  settledTokens.assign(1, {0, token.id});
+  takenTokens.assign(1, {0, token.id});
   if (length() < rules.maxLength)
     return {{0, token.id}};
   finished.push_back(live[0]);
@@ -95,22 +95,24 @@ std::vector<Move> BeamSearch::advance(CandidateLists candidates) {
   best.resize(kept);
 
   const bool isLastStep = position + 1 >= rules.maxLength;
-  settledTokens.clear();
+  takenTokens.clear();
   std::vector<Move> moves;
   std::vector<int> next;
   for (size_t rank = 0; rank < best.size(); ++rank) {
     const Continuation &continuation = best[rank];
     const bool ends = rules.isEnd(continuation.candidate.id);
     const bool counts = rank < static_cast<size_t>(rules.beam);
-    if (!ends && counts)
-      settledTokens.push_back({0, continuation.candidate.id});
     if (counts && (ends || isLastStep)) {
       finished.push_back(tree.add(live[continuation.parent], continuation.candidate));
       bestHasEnded |= rank == 0;
-    } else if (!ends && next.size() < static_cast<size_t>(rules.beam)) {
+    } else if (!ends && !isLastStep && next.size() < static_cast<size_t>(rules.beam)) {
       next.push_back(tree.add(live[continuation.parent], continuation.candidate));
       moves.push_back({continuation.parent, continuation.candidate.id});
+    } else {
+      continue;
     }
+    if (!ends)
+      takenTokens.push_back({0, continuation.candidate.id});
   }
   if (next.empty() && finished.empty())
     finished = live; // nothing is allowed any more: what there is counts

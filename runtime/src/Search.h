@@ -50,8 +50,8 @@ struct Move {
   int32_t id;
 };
 
-/// A token of the output that is settled; `rank` is the sample's number when sampling.
-struct SettledToken {
+/// A token that a hypothesis took; `rank` is the sample's number when sampling.
+struct TakenToken {
   int rank;
   int32_t id;
 };
@@ -104,11 +104,12 @@ public:
   /// Best first, at most `count`; samples in the order of their numbers.
   virtual std::vector<Hypothesis> results(size_t count) const = 0;
 
-  /// What the last force() or advance() settled, the end token left out: for greedy search and sampling.
-  const std::vector<SettledToken> &settled() const { return settledTokens; }
+  /// What hypotheses took in the last force() or advance(), end tokens left out: also those of a search that
+  /// is done with it. Settled for greedy search and sampling.
+  const std::vector<TakenToken> &taken() const { return takenTokens; }
 
 protected:
-  std::vector<SettledToken> settledTokens;
+  std::vector<TakenToken> takenTokens;
 };
 
 /// A search whose hypotheses form one tree.

@@ -133,13 +133,14 @@ namespace {
 struct Group {
   std::vector<OracleHypothesis> live = std::vector<OracleHypothesis>(1), finished;
 
-  /// `lost`: what each token loses.
-  void advance(const Ids &source, const attnrt_decode_options &options,
-               const std::vector<double> &lost = std::vector<double>(targetVocabulary, 0)) {
+  /// `lost`: what each token loses. Returns the last tokens of the new hypotheses that have not ended.
+  Ids advance(const Ids &source, const attnrt_decode_options &options,
+              const std::vector<double> &lost = std::vector<double>(targetVocabulary, 0)) {
     if (live.empty())
-      return;
+      return {};
     const size_t beam = options.beam;
-    const bool isLast = static_cast<int>(live[0].ids.size()) + 1 >= options.max_length;
+    const size_t length = live[0].ids.size();
+    const bool isLast = static_cast<int>(length) + 1 >= options.max_length;
     std::vector<OracleHypothesis> best = continuations(source, live, options);
     for (OracleHypothesis &hypothesis : best)
       hypothesis.total -= lost[hypothesis.ids.back()];
@@ -154,8 +155,13 @@ struct Group {
       else if (!best[rank].ended() && live.size() < beam)
         live.push_back(best[rank]);
     }
+    Ids tokens;
+    for (const OracleHypothesis &hypothesis : isLast ? finished : live)
+      if (!hypothesis.ended() && hypothesis.ids.size() == length + 1)
+        tokens.push_back(hypothesis.ids.back());
     if (isLast || isDone(finished, live, options))
       live.clear();
+    return tokens;
   }
 };
 
@@ -186,11 +192,9 @@ std::vector<OracleHypothesis> oracleDiverse(const Ids &source, const attnrt_deco
   std::vector<Group> groups(options.num_beam_groups);
   for (int step = 0; step < options.max_length; ++step) {
     std::vector<double> lost(targetVocabulary, 0);
-    for (Group &group : groups) {
-      group.advance(source, own, lost);
-      for (const OracleHypothesis &hypothesis : group.live)
-        lost[hypothesis.ids.back()] += static_cast<double>(options.diversity_penalty);
-    }
+    for (Group &group : groups)
+      for (const int32_t token : group.advance(source, own, lost))
+        lost[token] += static_cast<double>(options.diversity_penalty);
   }
   std::vector<OracleHypothesis> all;
   for (Group &group : groups) {

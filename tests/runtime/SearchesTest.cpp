@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace {
 
@@ -63,6 +64,21 @@ TEST_F(Searches, DiverseGroupsEqualTheOracle) {
         for (size_t s = 0; s < lists.size(); ++s)
           expectLists(toy::oracleDiverse(testSources()[s], options), lists[s], options.length_penalty);
       }
+}
+
+TEST_F(Searches, WhatGroupsTakeInTheirLastStepCounts) {
+  attnrt_decode_options options = beamOptions(4);
+  options.num_beam_groups = 4;
+  options.diversity_penalty = 1000;
+  options.min_length = options.max_length = 1;
+  const auto lists = session(8, 4, 12).decode(testSources(), options);
+  for (size_t s = 0; s < lists.size(); ++s) {
+    std::set<Ids> outputs;
+    for (const Hypothesis &hypothesis : lists[s])
+      outputs.insert(hypothesis.ids);
+    EXPECT_EQ(4u, outputs.size());
+    expectLists(toy::oracleDiverse(testSources()[s], options), lists[s], options.length_penalty);
+  }
 }
 
 TEST_F(Searches, GroupsWithoutAPenaltyAreTheSameSearchSeveralTimes) {
