@@ -82,7 +82,8 @@ bool hasPositionTables(ImportJob &job, const Traits &traits, const std::string &
     job.passedOver.insert(name);
     isLearned = !isSinusoid(*table);
     if (isLearned)
-      job.warnings.push_back(quote(name) + " holds no sinusoids: positions are read from the files' tables");
+      job.warnings.push_back(
+          quote(name) + " does not hold the sinusoids to float32: positions are read from the files' tables");
   }
   return isLearned;
 }

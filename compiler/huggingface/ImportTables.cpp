@@ -85,9 +85,9 @@ bool isSinusoid(const Tensor &table) {
   if (!values || table.shape.size() != 2 || table.shape[1] % 2)
     return false;
   int64_t positions = table.shape[0], width = table.shape[1], half = width / 2;
-  // Half of the last place below 1. In float32 angles may be rounded, too: by 2^-22 of their size at most,
+  // Half of the last place below 1 in float32. Angles may be rounded, too: by 2^-22 of their size at most,
   // were rates and products computed so.
-  double rounding = table.type == "BF16" ? 0x1p-9 : table.type == "F16" ? 0x1p-12 : 0x1p-24;
+  constexpr double rounding = 0x1p-24;
   for (int64_t position = 0; position < positions; ++position)
     for (int64_t j = 0; j < width; ++j) {
       double angle = double(position) * std::pow(10000.0, -double(j % half) / double(half));

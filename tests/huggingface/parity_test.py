@@ -170,6 +170,15 @@ class PegasusOfOtherTables(Pegasus):
         return model
 
 
+class PegasusInHalfPrecision(Pegasus):
+    """The tables of positions are rounded with the others, and count so."""
+
+    @classmethod
+    def save(cls, folder):
+        cls.model.half().save_pretrained(folder)
+        cls.model = type(cls.model).from_pretrained(folder, dtype=torch.float32).eval()
+
+
 class M2M100(Family, unittest.TestCase):
     @staticmethod
     def make():
