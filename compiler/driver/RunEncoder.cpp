@@ -52,12 +52,14 @@ private:
   std::ptrdiff_t countOf(const char *tokens) const;
   Ids tokenize(const std::string &text) const;
   EncoderLine readLine(const std::string &line) const;
+  void check(const EncoderLine &line) const;
   std::vector<EncoderLine> read(const std::vector<std::string> &lines) const;
   void printVectors(const Batch &batch);
   void printVector(const EncoderLine &line, size_t number, const float *hidden, const float *pooled) const;
   void printRows(const EncoderLine &line, size_t number, const std::vector<std::vector<float>> &rows) const;
   std::vector<Mask> predict(const EncoderLine &line);
   void printFilled(const EncoderLine &line, size_t number);
+  void print(const Batch &batch);
   std::string write(const EncoderLine &line, const Ids &ids) const;
   Session &sessionFor(const Batch &batch);
 
@@ -107,17 +109,30 @@ EncoderLine EncoderRunner::readLine(const std::string &text) const {
   return line;
 }
 
+/// What the session would refuse, with every other line of the batch.
+void EncoderRunner::check(const EncoderLine &line) const {
+  const Json &limit = manifest["limits"]["source"];
+  if (!limit.is_null() && line.ids.size() > limit.get<size_t>())
+    throw std::runtime_error("has " + std::to_string(line.ids.size()) + " tokens, the model takes at most " +
+                             std::to_string(limit.get<size_t>()));
+  const auto vocabulary = manifest["vocabulary"]["source"].get<int32_t>();
+  for (size_t i = 0; i < line.ids.size(); ++i)
+    if (line.ids[i] < 0 || line.ids[i] >= vocabulary)
+      throw std::runtime_error("token " + std::to_string(i) + " is " + std::to_string(line.ids[i]) +
+                               ", but the vocabulary's ids are 0 to " + std::to_string(vocabulary - 1));
+  if (options.fillsMasks && !line.ids.empty() && std::ranges::find(line.ids, *maskToken()) == line.ids.end())
+    throw std::runtime_error("has no mask token (" + std::to_string(*maskToken()) + ")");
+}
+
 /// Up to the first line with a mistake, unless such lines are skipped.
 std::vector<EncoderLine> EncoderRunner::read(const std::vector<std::string> &texts) const {
-  const std::optional<int32_t> mask = maskToken();
   std::vector<EncoderLine> lines;
   for (const std::string &text : texts) {
     EncoderLine &line = lines.emplace_back();
     try {
       if (!text.empty())
         line = readLine(text);
-      if (options.fillsMasks && !line.ids.empty() && std::ranges::find(line.ids, *mask) == line.ids.end())
-        throw std::runtime_error("has no mask token (" + std::to_string(*mask) + ")");
+      check(line);
     } catch (const std::exception &error) {
       line = {};
       line.mistake = error.what();
@@ -275,6 +290,21 @@ void EncoderRunner::printFilled(const EncoderLine &line, size_t number) {
     printJson(json);
 }
 
+void EncoderRunner::print(const Batch &batch) {
+  try {
+    if (!options.fillsMasks)
+      printVectors(batch);
+    for (size_t i = 0; options.fillsMasks && i < batch.size(); ++i)
+      if (batch[i]->ids.empty() && !options.json)
+        std::cout << std::string(options.nBest, '\n');
+      else
+        printFilled(*batch[i], lineNumber + i + 1);
+  } catch (const std::exception &error) {
+    failAtLines(lineNumber + 1, batch.size(), error.what());
+  }
+  std::cout.flush();
+}
+
 int EncoderRunner::run() {
   LineReader reader(STDIN_FILENO);
   bool isGood = true;
@@ -283,27 +313,17 @@ int EncoderRunner::run() {
     const std::vector<EncoderLine> lines = read(texts);
     Batch batch;
     for (const EncoderLine &line : lines) {
-      const std::string mistake =
-          "line " + std::to_string(lineNumber + batch.size() + 1) + ": " + line.mistake;
-      if (!line.mistake.empty() && !options.skipsBadLines)
-        throw std::runtime_error(mistake);
-      if (!line.mistake.empty())
-        std::cerr << "attnc: error: " << mistake << "\n";
-      isGood &= line.mistake.empty();
+      if (!line.mistake.empty()) {
+        isGood = false;
+        if (!options.skipsBadLines)
+          break; // it is the last one
+        std::cerr << "attnc: error: line " << lineNumber + batch.size() + 1 << ": " << line.mistake << "\n";
+      }
       batch.push_back(&line);
     }
-    try {
-      if (!options.fillsMasks)
-        printVectors(batch);
-      for (size_t i = 0; options.fillsMasks && i < batch.size(); ++i)
-        if (batch[i]->ids.empty() && !options.json)
-          std::cout << std::string(options.nBest, '\n');
-        else
-          printFilled(*batch[i], lineNumber + i + 1);
-    } catch (const std::exception &error) {
-      failAtLines(lineNumber + 1, lines.size(), error.what());
-    }
-    std::cout.flush();
+    print(batch);
+    if (batch.size() < lines.size())
+      failAtLines(lineNumber + lines.size(), 1, lines.back().mistake);
   }
   return isGood ? 0 : 1;
 }

@@ -152,8 +152,8 @@ class EncoderTest(unittest.TestCase):
                 ("5 6\n", ["--beam", 4], "--beam has no meaning for 'encoder', an encoder that does not decode"),
                 ("5 6\n", ["--scores"], "--scores has no meaning for an encoder without --fill-mask"),
                 ("5 6\n", ["--fill-mask"], "line 1: has no mask token (3)"),
-                ("5\n5 45\n", ["--batch", 1], "line 2: token 1 of source 0 is 45, but the vocabulary's ids are 0 to 44"),
-                (lines([range(41)]), [], "must be from 1 to 40"),
+                ("5\n5 45\n", ["--batch", 1], "line 2: token 1 is 45, but the vocabulary's ids are 0 to 44"),
+                (lines([range(41)]), [], "line 1: has 41 tokens, the model takes at most 40"),
         ]:
             with self.subTest(message):
                 done = attnc("run", self.bundle, "--ids", *options, text=text, check=False)
@@ -161,6 +161,34 @@ class EncoderTest(unittest.TestCase):
                 self.assertIn(message, done.stderr)
         done = attnc("score", self.bundle, "--ids", text="5\t6\n", check=False)
         self.assertIn("'encoder' is an encoder that does not decode", done.stderr)
+
+    def test_lines_beside_one_with_a_mistake_are_not_lost(self):
+        good = ["5 3 6", "3 7"]
+        mistakes = {"5 3 x": "'x' is no token id", "5 3 45": "token 2 is 45", "5 3 -1": "token 2 is -1",
+                    ids([3] * 41): "has 41 tokens", ids([3] * 30) + "\t" + ids([3] * 30): "has 60 tokens",
+                    "5 3\t45": "token 2 is 45"}
+        for options in [], ["--vectors", "pooled"], ["--fill-mask"], ["--fill-mask", "--json"]:
+            bad = dict(mistakes, **({"5 6": "has no mask token (3)"} if "--fill-mask" in options else {}))
+            wanted = attnc("run", self.bundle, "--ids", *options, text="\n".join(good)).splitlines()
+            for line, message in bad.items():
+                with self.subTest(line, options=options):
+                    done = attnc("run", self.bundle, "--ids", *options, text="\n".join([good[0], line, good[1]]),
+                                 check=False)
+                    self.assertEqual((1, wanted[:1]), (done.returncode, done.stdout.splitlines()))
+                    self.assertTrue(done.stderr.startswith(f"attnc: error: line 2: {message}"), done.stderr)
+            done = attnc("run", self.bundle, "--ids", "--skip-bad-lines", *options,
+                         text="\n".join([good[0], *bad, good[1]]), check=False)
+            self.assertEqual(1, done.returncode)
+            got = done.stdout.splitlines()
+            if "--json" in options:
+                got, last = got[:-1], json.loads(got[-1])
+                self.assertEqual(dict(json.loads(wanted[1]), line=len(bad) + 2), last)
+                self.assertEqual([wanted[0]] + [json.dumps({"line": n, "outputs": []}, separators=(",", ":"))
+                                                for n in range(2, len(bad) + 2)], got)
+            else:
+                self.assertEqual([wanted[0], *[""] * len(bad), wanted[1]], got)
+            for number, (message, told) in enumerate(zip(bad.values(), done.stderr.splitlines(), strict=True), 2):
+                self.assertTrue(told.startswith(f"attnc: error: line {number}: {message}"), told)
 
     def test_empty_lines_stay_lines(self):
         self.assertEqual(["", "", ""], attnc("run", self.bundle, text="\n\n\n").splitlines())
