@@ -52,14 +52,18 @@ static int check_eight_words(const char *weight_file) {
                                 0.18904,  0.208358, 0.200871, 0.179068, 0.189124, 0.208536, 0.201402,
                                 0.1792,   0.189267, 0.209083, 0.201379, 0.179208, 0.189264, 0.209058,
                                 0.201211, 0.17916,  0.189255, 0.208935};
-  float got[8 * 4];
+  /* of the third word, 배 */
+  const double weights[8] = {0.123401, 0.123499, 0.131097, 0.119921, 0.121728, 0.12749, 0.127617, 0.125247};
+  float got[8 * 4], gotWeights[8 * 8];
   char *arena = make_arena(textbook_eight_words_arena_attend()), *data = read_weights(weight_file);
-  int code = textbook_eight_words_run_attend(0, textbook_eight_words_best_variant(), data, arena, words, got);
+  int code = textbook_eight_words_run_attend(0, textbook_eight_words_best_variant(), data, arena, words, got,
+                                             gotWeights);
   free(arena);
   free(data);
   if (code != 0)
     return 1;
-  return differ("eight words: output", 8 * 4, got, output);
+  return differ("eight words: weights", 8, gotWeights + 2 * 8, weights) +
+         differ("eight words: output", 8 * 4, got, output);
 }
 
 typedef int32_t (*run_function)(attnrt_kernel_context *, const attnrt_variant *, const char *, char *,
