@@ -88,8 +88,8 @@ TiedTables importTables(ImportJob &job, const TableNames &tables);
 /// Warns that tables which the config ties are not one.
 void warnThatTablesDiffer(ImportJob &job, const std::set<std::string> &names);
 
-/// Whether a table of positions holds the sinusoids of Marian and Pegasus as near as float32 does. One that was
-/// rounded to half precision holds other numbers, and the library computes with them.
+/// Whether a table of positions holds the sinusoids of Marian and Pegasus as near as float32 does. One that
+/// was rounded to half precision holds other numbers, and the library computes with them.
 bool isSinusoid(const Tensor &table);
 
 /// `lm_head.{parameter}` of `lm_head.weight`.
