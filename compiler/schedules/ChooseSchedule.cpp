@@ -58,6 +58,9 @@ constexpr int RowsPerTask = 96;
 /// Loops over fewer panels may be unrolled wholly.
 constexpr int FewPanels = 16;
 
+/// Sums of so few terms may be unrolled wholly too, and added in another order in one tile than in the next.
+constexpr int FewTerms = 16;
+
 /// Where a multiply-add is two instructions, sums may be strict at no cost. Otherwise the compiler may add in
 /// another order in another tile; where it fuses both, none has been seen to differ.
 static bool sumsAreStrict(const CpuTarget &cpu) { return cpu.kind == CpuClass::Baseline; }
@@ -116,7 +119,7 @@ constexpr int StackFloats = 4096;
 // their state up to a width of 112; wider heads take fewer queries.
 AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool oneQuery) {
   int lanes = std::min(lanesDividing(width, cpu.lanes), lanesDividing(valueWidth, cpu.lanes));
-  bool inOrder = sumsAreStrict(cpu);
+  bool inOrder = sumsAreStrict(cpu) || std::min(width, valueWidth) <= FewTerms;
   AttentionSchedule schedule{{1, KeysPerBlock, 16, lanes, inOrder}, width, valueWidth, 1, 1, valueWidth};
   if (oneQuery)
     return schedule;
