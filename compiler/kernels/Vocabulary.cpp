@@ -15,7 +15,7 @@ namespace attnc {
 constexpr float BelowAll = 2 * MaskedScore;
 
 /// Tiles of logits have up to so many words.
-constexpr int WidestTile = PanelsAtOnce * PanelColumns;
+constexpr int WidestTile = 2 * PanelsAtOnce * PanelColumns;
 
 // The bias of words past the end is not in memory; their logits are masked.
 static Expr maskedLogit(const LinearInputs &inputs, const Tensor &linear, Expr word, Expr row) {

@@ -88,8 +88,9 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool share
   return schedule;
 }
 
-// 32 rows x 128 columns of sums are 16 KiB. Integers have the same sums in every tile, so few rows, which
-// wait for memory anyway, take the tiles of vectors; of bfloat16 one kind of tile must serve all.
+// 32 rows x 128 columns of sums are 16 KiB. Rows of floats are rounded again for each tile: up to 512 inputs
+// take twice the columns (32 KiB, and 256 KiB of weights). Integers have the same sums in every tile, so few
+// rows, which wait for memory anyway, take the tiles of vectors; of bfloat16 one kind of tile must serve all.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   int steps = std::max(1, weight.in / weight.group);
@@ -99,7 +100,8 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
       tile.prefetches = false;
   if (!cpu.hasMatrixTiles || inputs.external.empty())
     return schedule;
-  MatmulTile external{.rows = 32, .columns = 128, .serves = 32, .isExternal = true};
+  int columns = !inputs.scales && weight.in <= 512 ? 256 : 128;
+  MatmulTile external{.rows = 32, .columns = columns, .serves = 32, .isExternal = true};
   while (weight.panels() < FewPanels && weight.panels() * PanelColumns % external.columns != 0)
     external.columns /= 2;
   if (inputs.scales)
