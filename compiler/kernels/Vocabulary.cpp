@@ -49,6 +49,30 @@ static LinearInputs withReadableEnds(LinearInputs inputs) {
   return inputs;
 }
 
+using Combine = std::function<Expr(Expr, Expr)>;
+
+/// Combines the halves of `whole`'s lanes, halves of those, and so on, down to four lanes and then one. Every
+/// stage is a vector: a reduction over lanes would be made of single numbers.
+static Expr combineHalves(PanelStages &stages, Func whole, const Combine &combine, const std::string &name) {
+  Var lane = stages.lane, panel = stages.panel, row = stages.row;
+  for (int lanes = PanelColumns / 2; lanes >= 4; lanes /= 2) {
+    Func half(name + std::to_string(lanes));
+    half(lane, panel, row) = combine(whole(lane, panel, row), whole(lane + lanes, panel, row));
+    stages.halves.push_back({half, lanes});
+    whole = half;
+  }
+  auto element = [&](int number) -> Expr { return whole(number, panel, row); };
+  return combine(combine(element(0), element(2)), combine(element(1), element(3)));
+}
+
+static void addPanelMaximum(PanelStages &stages, const std::string &suffix) {
+  Func words("words" + suffix);
+  words(stages.lane, stages.panel, stages.row) =
+      stages.logits(stages.panel * PanelColumns + stages.lane, stages.row);
+  stages.maximum(stages.panel, stages.row) =
+      combineHalves(stages, words, [](Expr a, Expr b) { return max(a, b); }, "larger" + suffix + "of");
+}
+
 // Exponentials are taken and halves added with no freedom left to the compiler: a panel's sum has the same
 // bits in every class of row counts.
 static void addPanelSum(PanelStages &stages, const std::string &suffix) {
@@ -56,15 +80,9 @@ static void addPanelSum(PanelStages &stages, const std::string &suffix) {
   Func exponentials("exponentials" + suffix);
   exponentials(lane, panel, row) =
       strict_float(expFast(stages.logits(panel * PanelColumns + lane, row) - stages.maximum(panel, row)));
-  stages.halves = {exponentials};
-  for (int lanes = PanelColumns / 2; lanes >= 4; lanes /= 2) {
-    Func whole = stages.halves.back(), half("half" + std::to_string(lanes) + "of" + suffix);
-    half(lane, panel, row) = strict_float(whole(lane, panel, row) + whole(lane + lanes, panel, row));
-    stages.halves.push_back(half);
-  }
-  Func four = stages.halves.back();
-  stages.sum(panel, row) =
-      strict_float((four(0, panel, row) + four(2, panel, row)) + (four(1, panel, row) + four(3, panel, row)));
+  stages.halves.push_back({exponentials, PanelColumns});
+  stages.sum(panel, row) = combineHalves(
+      stages, exponentials, [](Expr a, Expr b) { return strict_float(a + b); }, "half" + suffix + "of");
 }
 
 static PanelStages buildPanels(const LinearInputs &inputs, MatmulTile tile,
@@ -81,11 +99,7 @@ static PanelStages buildPanels(const LinearInputs &inputs, MatmulTile tile,
                      Var("lane")};
   stages.logits(stages.word, stages.row) =
       maskedLogit(inputs, linearResult(inputs, stages.accumulator), stages.word, stages.row);
-  RDom compared(0, PanelColumns, "compared");
-  stages.maximum(stages.panel, stages.row) = BelowAll;
-  stages.maximum(stages.panel, stages.row) =
-      max(stages.maximum(stages.panel, stages.row),
-          stages.logits(stages.panel * PanelColumns + compared, stages.row));
+  addPanelMaximum(stages, suffix);
   addPanelSum(stages, suffix);
   return stages;
 }

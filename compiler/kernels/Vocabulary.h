@@ -17,8 +17,8 @@ struct PanelStages {
   Accumulator accumulator;
   Halide::Func logits;       // word x row
   Halide::Func maximum, sum; // panel x row
-  std::vector<Halide::Func>
-      halves; // lane x panel x row: exponentials, then sums of their halves, 32 to 4 lanes
+  std::vector<std::pair<Halide::Func, int>>
+      halves; // lane x panel x row, and how many lanes: see combineHalves
   Halide::Var word, row, panel, lane;
 };
 

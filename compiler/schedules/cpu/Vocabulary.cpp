@@ -33,14 +33,11 @@ static void schedulePanelStages(PanelStages &stages, Func panels, Var rowTile, V
     scheduleAccumulator(stages.accumulator, lanes, panels, tileOfPanels);
   else
     scheduleAccumulator(stages.accumulator, lanes, stages.logits, columnTile);
-  stages.maximum.compute_at(panels, stages.row).store_in(MemoryType::Stack);
-  stages.maximum.update().atomic().vectorize(stages.maximum.rvars(0)[0]);
-  stages.sum.compute_at(panels, stages.row).store_in(MemoryType::Stack);
-  int halfLanes = PanelColumns;
-  for (Func half : stages.halves) {
+  for (Func value : {stages.maximum, stages.sum})
+    value.compute_at(panels, stages.row).store_in(MemoryType::Stack);
+  for (auto &[half, halfLanes] : stages.halves) {
     half.compute_at(panels, stages.row).store_in(MemoryType::Stack).bound(stages.lane, 0, halfLanes);
     half.vectorize(stages.lane, std::min(halfLanes, lanes)).unroll(stages.lane);
-    halfLanes /= 2;
   }
 }
 
