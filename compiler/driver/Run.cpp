@@ -238,7 +238,9 @@ void Runner::drawAttention(const Ids &source, const attnrt::api::Hypothesis &out
     map.rows.push_back(model.tokenText(ATTNRT_TARGET, id));
   if (output.ended)
     map.rows.push_back("(end)");
-  const Ids before(output.ids.begin(), output.ids.begin() + std::ptrdiff_t(map.rows.size()) - 1);
+  Ids before = output.ids;
+  if (!output.ended)
+    before.pop_back();
   attnrt_session_options capacity = model.sessionOptions();
   capacity.source = static_cast<int32_t>(source.size());
   capacity.target = static_cast<int32_t>(map.rows.size());
