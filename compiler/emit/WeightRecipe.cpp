@@ -53,9 +53,12 @@ bool isSound(const WeightRecipe &recipe, int64_t offset) {
   constexpr int64_t most = int64_t(1) << 40;
   if (recipe.shape.empty() || recipe.shape.size() > 2 || recipe.tensors.size() != recipe.rows.size())
     return false;
-  for (int64_t extent : recipe.shape)
-    if (extent < 1 || extent > most / recipe.out() / 4)
+  int64_t elements = 1;
+  for (int64_t extent : recipe.shape) {
+    if (extent < 1 || extent > most / 4 / elements)
       return false;
+    elements *= extent;
+  }
   if (recipe.panels < 0 || recipe.panels > 4096 || (recipe.panels != 0 && recipe.shape.size() != 2))
     return false;
   if (recipe.type != "f32" &&

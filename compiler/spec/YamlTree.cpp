@@ -135,9 +135,10 @@ private:
     if (stack.size() == maxDepth)
       throw StopParsing{node.where, tooDeep()};
     if (!stack.empty() && stack.back().node.isMapping() && !stack.back().pending)
-      throw StopParsing{
-          node.where, std::string("a key must be a word, found ") + (node.isList() ? "a list" : "a mapping"),
-          true};
+      throw StopParsing{node.where,
+                        std::string("a key must be a word of up to 1,024 characters, found ") +
+                            (node.isList() ? "a list" : "a mapping"),
+                        true};
     stack.push_back({std::move(node), {}, {}});
   }
 
@@ -163,7 +164,7 @@ private:
 
   void startEntry(Frame &frame, YamlNode key) {
     if (!key.isScalar())
-      throw StopParsing{key.where, "a key must be a word, found " + key.describe()};
+      throw StopParsing{key.where, "a key must be a word of up to 1,024 characters, found " + key.describe()};
     frame.pending = YamlEntry{std::move(key.text), key.where, {}};
   }
 
@@ -260,7 +261,7 @@ std::optional<YamlNode> parseYaml(const std::string &text, Diagnostics &diagnost
     return std::nullopt;
   }
   if (builder.root.isNull()) {
-    diagnostics.error({}, "the spec is empty");
+    diagnostics.error({1, 1}, "the spec is empty");
     return std::nullopt;
   }
   if (!builder.root.isMapping()) {

@@ -37,6 +37,24 @@ class Bounds(unittest.TestCase):
         self.refuse(lambda text: text.replace("batch, query,", "batch: 1000000, query: 1000,"), "7:22",
                     "an input has at most 2147483647 elements")
 
+    def test_a_weight_may_have_more_outputs_than_the_root_of_the_bound(self):
+        spec = scratch("wide.yaml")
+        spec.write_text("""
+name: wide
+weights: {random: 1}
+model:
+  kind: encoder_decoder
+  width: 8
+  heads: 2
+  encoder: {layers: 1}
+  decoder: {layers: 1}
+  feed_forward: {width: 600000}
+  vocabulary: {source: 20, target: 600000}
+  tokens: {start: 1, end: 2}
+""")
+        bundle = compile_bundle(spec, "--target", "x86-64")
+        self.assertIn("golden cases repeated", attnc("inspect", bundle, "--self-check"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -56,7 +56,7 @@ TEST(HostileText, TagsAreErrors) { EXPECT_HAS(errorsOf("a: !!binary aGk=\n"), "t
 
 TEST(HostileText, EmptyTextsAreErrors) {
   for (const char *text : {"", "\n\n", "# only a comment\n", "---\n", "~\n"})
-    EXPECT_HAS(errorsOf(text), "the spec is empty");
+    EXPECT_HAS(errorsOf(text), "a.yaml:1:1: error: the spec is empty");
 }
 
 TEST(HostileText, OtherTopsThanMappingsAreErrors) {
@@ -83,9 +83,11 @@ TEST(HostileText, BracketsThatAreNeverClosedAreNamed) {
 }
 
 TEST(HostileText, KeysMustBeWords) {
-  EXPECT_HAS(errorsOf("? [a]\n: 1\n"), "a key must be a word, found a list");
+  EXPECT_HAS(errorsOf("? [a]\n: 1\n"), "a key must be a word of up to 1,024 characters, found a list");
   EXPECT_HAS(errorsOf("{a: 1}: 2\n"), "a key must be a word");
-  EXPECT_HAS(errorsOf("~: 2\n"), "a key must be a word, found nothing");
+  EXPECT_HAS(errorsOf("a: {" + std::string(2000, 'y') + ": 1}\n"),
+             "a.yaml:1:5: error: a key must be a word of up to 1,024");
+  EXPECT_HAS(errorsOf("~: 2\n"), "a key must be a word of up to 1,024 characters, found nothing");
 }
 
 TEST(HostileText, ControlCharactersDoNotReachTheTerminal) {
