@@ -43,7 +43,7 @@ struct AttentionTiles {
   int keys;             // of a block
   int keyTile;          // keys that are scored together; divides `keys`
   int lanes;            // of the context's width; divides both widths
-  bool inOrder = false; // sums are strict; without instructions that multiply and add that costs nothing
+  bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
 };
 
 /// Stages in the order of computation. Scores are transposed (queries in the lanes), so that keys are read as

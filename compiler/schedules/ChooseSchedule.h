@@ -15,7 +15,7 @@ namespace attnc {
 struct MatmulSchedule {
   std::vector<MatmulTile> tiles; // in the order of the rows they serve, the last one any number
   int lanes;
-  int columnsPerTask;  // a multiple of every tile's columns
+  int columnsPerTask;  // as many of a tile's columns as fit in
   int rowTilesPerTask; // of the last tile
 };
 
