@@ -52,6 +52,7 @@ class Rows(unittest.TestCase):
     def test_wrong_usage_says_what_is_needed(self):
         self.assertIn("--attnc is needed", peers().stderr)
         self.assertIn("--write needs --output", peers("--write", "results.json").stderr)
+        self.assertIn("--output needs --machine", peers("--attnc", "attnc", "--output", "docs").stderr)
 
 
 class Limits(unittest.TestCase):
@@ -77,7 +78,7 @@ class Written(unittest.TestCase):
                   "rounds": 3, "limits": [LIMITS], "rows": list(rows)}
         (self.folder / "results.json").write_text(json.dumps(report))
         (self.folder / "performance.md").write_text(page)
-        return peers("--write", self.folder / "results.json", "--output", self.folder)
+        return peers("--write", self.folder / "results.json", "--output", self.folder, "--machine", "m")
 
     def test_tables_take_the_place_of_those_before(self):
         row = Row("decode", "f32", 1)
@@ -85,16 +86,18 @@ class Written(unittest.TestCase):
                           ratio={"minimum": 2.0, "median": 2.0})
         lacking = result(Row("decode", "int8", 1), {"PyTorch": 100.0}, best_peer="PyTorch")
         lacking |= {"missing": {"attnc": "not built yet"}, "failed": {"CTranslate2": "ended"}}
-        page = "before\n<!-- written by tests/bench/peers -->\nearlier tables\n<!-- until here -->\nafter\n"
+        other = "<!-- written by tests/bench/peers on other -->\ntheirs\n<!-- until here -->\n"
+        mine = "<!-- written by tests/bench/peers on m -->\nearlier tables\n<!-- until here -->\n"
+        page = other + "before\n" + mine + "after\n"
         done = self.write(page, measured, lacking)
         self.assertEqual(0, done.returncode, done.stderr)
         page = (self.folder / "performance.md").read_text()
         self.assertNotIn("earlier tables", page)
-        self.assertTrue(page.startswith("before\n") and page.endswith("after\n"))
+        self.assertTrue(page.startswith(other + "before\n") and page.endswith("after\n"))
         self.assertIn("| f32 1t batch 1 beam 1 | 100 | **50** | 25 | 2.00 (2.00) | 79% |", page)
         self.assertIn("| int8 1t batch 1 beam 1 | - | failed | **320** | - | - |", page)
         self.assertIn("* attnc, decode, int8: not built yet.", page)
-        picture = xml.dom.minidom.parse(str(self.folder / "images" / "performance-peers.svg"))
+        picture = xml.dom.minidom.parse(str(self.folder / "images" / "performance-m.svg"))
         texts = [node.firstChild.data for node in picture.getElementsByTagName("text")]
         self.assertIn("decode f32 1t batch 1 beam 1", texts)
         self.assertTrue(any(text.startswith("2.00 x CTranslate2, 100 tokens/s") for text in texts))
@@ -102,7 +105,7 @@ class Written(unittest.TestCase):
     def test_a_page_without_a_place_for_tables_is_an_error(self):
         done = self.write("no place\n")
         self.assertEqual(1, done.returncode)
-        self.assertIn("no lines '<!-- written by tests/bench/peers -->'", done.stderr)
+        self.assertIn("no lines '<!-- written by tests/bench/peers on m -->'", done.stderr)
 
 
 if __name__ == "__main__":

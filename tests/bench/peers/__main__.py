@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """attnc and its peers on one Transformer-base with random weights, measured in one run.
 
-    python3 tests/bench/peers --attnc build/release/bin/attnc --output docs
+    python3 tests/bench/peers --attnc build/release/bin/attnc --output docs --machine xeon
 
 The model is made by Hugging Face's transformers (a Marian network, fixed seed) and given to each as it likes it: imported
 and compiled by attnc, converted for CTranslate2, as ONNX graphs for ONNX Runtime and OpenVINO, as it is to PyTorch.
@@ -9,8 +9,8 @@ Sources are 32 random tokens, outputs have exactly 32. Encoders, attention and m
 row all outputs are compared with PyTorch's in float32; then blocks of requests are timed, the peers in turn, several rounds.
 
 The packages come from PyPI into a virtual environment in --work (some 5 GB with what torch brings along), which is kept, as
-are the models. --work has results.json, written after each row; --output gets performance-peers.json,
-images/performance-peers.svg and the tables in performance.md. All rows take more than an hour, --quick about ten
+are the models. --work has results.json, written after each row; --output gets performance-MACHINE.json,
+images/performance-MACHINE.svg and the tables of that machine in performance.md. All rows take more than an hour, --quick about ten
 minutes; the machine should do nothing else.
 """
 
@@ -83,12 +83,12 @@ def run(options: argparse.Namespace) -> dict:
     return report
 
 
-def write(report: dict, folder: pathlib.Path) -> None:
+def write(report: dict, folder: pathlib.Path, machine: str) -> None:
     from picture import draw
-    from report import PICTURE, markdown, replace_in
-    (folder / "performance-peers.json").write_text(json.dumps(report, indent=1) + "\n")
-    draw(report, folder / PICTURE)
-    replace_in(folder / "performance.md", markdown(report))
+    from report import markdown, picture_of, replace_in
+    (folder / f"performance-{machine}.json").write_text(json.dumps(report, indent=1) + "\n")
+    draw(report, folder / picture_of(machine))
+    replace_in(folder / "performance.md", markdown(report, machine), machine)
 
 
 def read_options() -> argparse.Namespace:
@@ -106,6 +106,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=1.0, help="the least time of a block; 1 unless said")
     parser.add_argument("--keep", action="store_true", help="measure the bundles that were compiled before")
     parser.add_argument("--output", type=pathlib.Path, help="folder with performance.md to write into")
+    parser.add_argument("--machine", help="what --output calls this machine: a word for the names of files")
     parser.add_argument("--write", type=pathlib.Path, metavar="RESULTS",
                         help="measure nothing: write an earlier results.json to --output")
     parser.add_argument("--python", help="a Python that has the packages already")
@@ -119,6 +120,8 @@ def read_options() -> argparse.Namespace:
         parser.error("--attnc is needed")
     if options.write and not options.output:
         parser.error("--write needs --output")
+    if options.output and not options.machine:
+        parser.error("--output needs --machine")
     return options
 
 
@@ -127,7 +130,7 @@ def main() -> None:
     if options.list:
         return print("\n".join(row.name for row in all_rows()))
     if options.write:
-        return write(json.loads(options.write.read_text()), options.output)
+        return write(json.loads(options.write.read_text()), options.output, options.machine)
     options.work.mkdir(parents=True, exist_ok=True)
     if options.serve:
         from engines import ENGINES
@@ -138,7 +141,7 @@ def main() -> None:
         in_environment(options)
     report = run(options)
     if options.output:
-        write(report, options.output)
+        write(report, options.output, options.machine)
 
 
 if __name__ == "__main__":

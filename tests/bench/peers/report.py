@@ -7,8 +7,7 @@ import re
 from limits import limit_seconds
 from rows import HEAD_WIDTH, HEADS, Row, row_of
 
-BEGIN, END = "<!-- written by tests/bench/peers -->", "<!-- until here -->"
-PICTURE = "images/performance-peers.svg"
+BEGIN, END = "<!-- written by tests/bench/peers on {} -->", "<!-- until here -->"
 TASKS = {"decode": "Output tokens/s, 32 source and 32 output tokens", "encode": "Encoder alone, milliseconds",
          "attention": "Attention of 8 heads x 64 alone, GFLOP/s", "causal": "Causal attention, GFLOP/s",
          "matmul": "Matmuls with bias alone (rows x input x output), GFLOP/s"}
@@ -91,7 +90,12 @@ def describe_limits(limits: list[dict]) -> list[str]:
     return lines
 
 
-def markdown(report: dict) -> str:
+def picture_of(machine: str) -> str:
+    """Seen from the page."""
+    return f"images/performance-{machine}.svg"
+
+
+def markdown(report: dict, machine: str) -> str:
     peers = report["peers"]
     parts = [f"{report['machine']}; {', '.join(f'{name} {version}' for name, version in report['versions'].items())}; "
              f"one run of {report['rounds']} rounds, {report['started']}. Best of all runs; ratios also by medians, in "
@@ -101,13 +105,13 @@ def markdown(report: dict) -> str:
         results = [result for result in report["rows"] if result["task"] == task]
         if results:
             parts.append(table(task, results, peers, report["limits"]))
-    parts.append(f"![speed as a multiple of the best peer's]({PICTURE})")
+    parts.append(f"![speed as a multiple of the best peer's]({picture_of(machine)})")
     return "\n\n".join([*parts, "\n".join(f"* {note}" for note in notes(report))]).rstrip() + "\n"
 
 
-def replace_in(page: pathlib.Path, text: str) -> None:
-    old = page.read_text()
-    if BEGIN not in old or END not in old:
-        raise SystemExit(f"{page}: no lines '{BEGIN}' and '{END}' to write between")
-    pattern = re.escape(BEGIN) + ".*?" + re.escape(END)
-    page.write_text(re.sub(pattern, lambda _: f"{BEGIN}\n{text}{END}", old, flags=re.DOTALL))
+def replace_in(page: pathlib.Path, text: str, machine: str) -> None:
+    old, begin = page.read_text(), BEGIN.format(machine)
+    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(END), re.DOTALL)
+    if not pattern.search(old):
+        raise SystemExit(f"{page}: no lines '{begin}' and '{END}' to write between")
+    page.write_text(pattern.sub(lambda _: f"{begin}\n{text}{END}", old))
