@@ -43,6 +43,7 @@ struct AttentionTiles {
   int keys;             // of a block
   int keyTile;          // keys that are scored together; divides `keys`
   int lanes;            // of the context's width; divides both widths
+  int heads = 1;        // of a task, side by side: their parts of a key lie together (one query per row only)
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
 };
 

@@ -186,10 +186,10 @@ Tensor Region::buildIndirection(mlir::Operation *op) {
       })
       .Case([&](attn::LookupOp lookup) -> Tensor {
         Tensor cache = tensor(lookup.getCache()), ancestors = tensor(lookup.getAncestors());
-        Expr keys = Halide::min(cache.extents[1], ancestors.extents[0]);
-        return {{cache.extents[0], keys, cache.extents[2], ancestors.extents[1]}, [=](const Coordinates &at) {
+        Expr keys = Halide::min(cache.extents[2], ancestors.extents[0]);
+        return {{cache.extents[0], keys, cache.extents[1], ancestors.extents[1]}, [=](const Coordinates &at) {
                   Expr slot = inRange(ancestors.at({at[1], at[3]}), cache.extents[3]);
-                  return cache.at({at[0], at[1], at[2], slot});
+                  return cache.at({at[0], at[2], at[1], slot});
                 }};
       })
       .Case([&](attn::RecallOp recall) -> Tensor {
@@ -200,7 +200,7 @@ Tensor Region::buildIndirection(mlir::Operation *op) {
                   Expr before = Halide::max(position - 1, 0);
                   Expr slot =
                       inRange(ancestors.at({inRange(before, ancestors.extents[0]), at[2]}), cache.extents[3]);
-                  Expr kept = cache.at({at[0], before % cache.extents[1], 0, slot});
+                  Expr kept = cache.at({at[0], 0, before % cache.extents[2], slot});
                   return Halide::select(position > 0, kept, initial.at(at));
                 }};
       })

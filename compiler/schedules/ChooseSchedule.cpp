@@ -116,21 +116,37 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
 /// Floats that Halide puts on the stack in one piece (16 KiB).
 constexpr int StackFloats = 4096;
 
+static int attentionLanes(const CpuTarget &cpu, int width, int valueWidth) {
+  return std::min(lanesDividing(width, cpu.lanes), lanesDividing(valueWidth, cpu.lanes));
+}
+
+static bool addsInOrder(const CpuTarget &cpu, int width, int valueWidth) {
+  return sumsAreStrict(cpu) || std::min(width, valueWidth) <= FewTerms;
+}
+
+// Heads side by side: their scores of a block of keys and their states are on the stack.
+AttentionSchedule chooseStepAttention(const CpuTarget &cpu, int width, int valueWidth, int heads) {
+  int lanes = attentionLanes(cpu, width, valueWidth), together = heads;
+  while (together > 1 &&
+         (heads % together != 0 || together * std::max(KeysPerBlock, valueWidth + lanes) > StackFloats))
+    --together;
+  AttentionTiles tiles{1, KeysPerBlock, 16, lanes, together, addsInOrder(cpu, width, valueWidth)};
+  return {tiles, width, valueWidth, 1, 1, valueWidth};
+}
+
 // Products: `keyTile` keys by one or two vectors of queries, as many sums as a matmul's tile has. Context:
 // `contextRows` x `contextColumns`, counted alike. 128 keys x 32 queries of scores are 16 KiB, and so is
 // their state up to a width of 112; wider heads take fewer queries.
-AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool oneQuery) {
-  int lanes = std::min(lanesDividing(width, cpu.lanes), lanesDividing(valueWidth, cpu.lanes));
-  bool inOrder = sumsAreStrict(cpu) || std::min(width, valueWidth) <= FewTerms;
-  AttentionSchedule schedule{{1, KeysPerBlock, 16, lanes, inOrder}, width, valueWidth, 1, 1, valueWidth};
-  if (oneQuery)
-    return schedule;
+AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth) {
+  int lanes = attentionLanes(cpu, width, valueWidth);
+  AttentionSchedule schedule{{}, width, valueWidth, 1, 1, valueWidth};
   int queries = cpu.lanes * 2;
   while (queries > 2 && queries * (std::max(width, valueWidth) + cpu.lanes) > StackFloats)
     queries /= 2;
   int sums = cpu.kind == CpuClass::Avx512 ? 16 : 8;
   schedule.queryLanes = std::min(cpu.lanes, queries);
-  schedule.tiles = {queries, KeysPerBlock, sums / (queries / schedule.queryLanes), lanes, inOrder};
+  int keyTile = sums / (queries / schedule.queryLanes);
+  schedule.tiles = {queries, KeysPerBlock, keyTile, lanes, 1, addsInOrder(cpu, width, valueWidth)};
   schedule.contextColumns = lanesDividing(valueWidth / lanes, 2) * lanes;
   schedule.contextRows = lanesDividing(queries, sums / (schedule.contextColumns / lanes));
   return schedule;

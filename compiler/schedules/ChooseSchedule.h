@@ -34,8 +34,10 @@ struct AttentionSchedule {
   int contextColumns; // and columns of the value
 };
 
-/// `oneQuery`: a step, one query per row.
-AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool oneQuery);
+AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth);
+
+/// Of a step, one query per row. `heads`: as many may be worked on side by side.
+AttentionSchedule chooseStepAttention(const CpuTarget &cpu, int width, int valueWidth, int heads);
 
 } // namespace attnc
 

@@ -242,8 +242,13 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
   };
   boundKeys(match, inputs);
   inputs.mayBeSeen = [&](const Coordinates &at) { return region.mayBeSeen(softmax.getScores(), at); };
-  bool oneQuery = typeOf(match.products->getOperand(0)).getDimSize(2) == 1;
-  AttentionSchedule schedule = chooseAttention(cpu, inputs.width, inputs.valueWidth, oneQuery);
+  RankedTensorType queries = typeOf(match.products->getOperand(0));
+  // What a mask hides differs from head to head, and may be much.
+  bool headsDiffer = inputs.keyStart || inputs.mayBeSeen({0, 0, 0, 0}).defined();
+  int heads = queries.isDynamicDim(1) || headsDiffer ? 1 : int(queries.getDimSize(1));
+  AttentionSchedule schedule = queries.getDimSize(2) == 1
+                                   ? chooseStepAttention(cpu, inputs.width, inputs.valueWidth, heads)
+                                   : chooseAttention(cpu, inputs.width, inputs.valueWidth);
   AttentionStages stages = buildAttention(inputs, schedule.tiles);
   scheduleAttention(stages, schedule);
   attn::MatmulOp context = match.context;
@@ -370,12 +375,12 @@ void PipelineBuilder::buildAppend(attn::AppendOp append) {
   Var width("width"), key("key"), head("head"), row("row");
   Halide::RDom written(0, fresh.extents[1], 0, positions.extents[0], "written"); // query x row
   // Never outside, whatever the position.
-  Expr position = (positions.at({written.y}) + written.x) % cache.extents[1];
+  Expr position = (positions.at({written.y}) + written.x) % cache.extents[2];
   Func result("cache");
-  result(width, key, head, row) = Halide::undef<float>();
-  result(width, position, head, written.y) = fresh.at({width, written.x, head, written.y});
+  result(width, head, key, row) = Halide::undef<float>();
+  result(width, head, position, written.y) = fresh.at({width, written.x, head, written.y});
   result.update()
-      .reorder(width, written.x, head, written.y)
+      .reorder(width, head, written.x, written.y)
       .vectorize(width, lanesDividing(widthOf(append.getFresh()), cpu.lanes));
   addResult(result, append.getResult());
 }

@@ -268,7 +268,7 @@ LogicalResult LookupOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types
   Axes cache(op.getCache()), ancestors(op.getAncestors()), result;
   result.element = cache.element;
   result.push(ancestors, 0);
-  result.push(cache, 1);
+  result.push(cache, 2);
   result.push(ShapedType::kDynamic, nameIf(cache, "history"));
   result.push(cache, 3);
   types.push_back(result.type());

@@ -84,7 +84,7 @@ def Attn_StateOp : Attn_Op<"state", [Symbol]> {
   let summary = "Declares memory that lives from one entry's call to the next";
   let description = [{
     Cross-attention keys and values of a source (`batch, source, width`) and self-attention caches
-    (`slot, head, capacity, width`). Dynamic axes have the capacity the session was given; `offset` is set when
+    (`slot, capacity, head, width`). Dynamic axes have the capacity the session was given; `offset` is set when
     planned.
 
     Constraints:
@@ -92,7 +92,7 @@ def Attn_StateOp : Attn_Op<"state", [Symbol]> {
 
     Example:
     ```mlir
-    attn.state @keys : tensor<?x2x?x4xf32, #attn.axes<slot, head, capacity, width>>
+    attn.state @keys : tensor<?x?x2x4xf32, #attn.axes<slot, capacity, head, width>>
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Attn_Value>:$type, OptionalAttr<Attn_SizeAttr>:$offset);
@@ -762,10 +762,11 @@ def Attn_MeanHeadsOp : Attn_PureOp<"mean_heads", [InferTypeOpAdaptor]> {
 //===----------------------------------------------------------------------===//
 
 def Attn_AppendOp : Attn_PureOp<"append", [InferTypeOpAdaptor]> {
-  let summary = "Puts new positions of each row into a cache: `cache[r, h, positions[r] + q, w] = fresh[r, h, q, w]`";
+  let summary = "Puts new positions of each row into a cache: `cache[r, positions[r] + q, h, w] = fresh[r, h, q, w]`";
   let description = [{
-    Row `r` writes slot `r`. The result is the cache after writing; planned, it is the same memory. A
-    cache that is shorter than the positions is a ring: position `p` is at `p` modulo its extent.
+    Row `r` writes slot `r`. The result is the cache after writing; planned, it is the same memory. A cache that is
+    shorter than the positions is a ring: position `p` is at `p` modulo its extent. All heads of a position lie side
+    by side, so that a step reads a row's history from end to end.
 
     Constraints:
     * (C1) `fresh` has no more query positions than the cache, where both are known.
@@ -774,7 +775,7 @@ def Attn_AppendOp : Attn_PureOp<"append", [InferTypeOpAdaptor]> {
 
     Example:
     ```mlir
-    %after = attn.append %fresh, %cache at %positions : (tensor<?x2x1x4xf32, #attn.axes<row, head, query, width>>, tensor<?x2x?x4xf32, #attn.axes<slot, head, capacity, width>>, tensor<?xi32, #attn.axes<row>>) -> tensor<?x2x?x4xf32, #attn.axes<slot, head, capacity, width>>
+    %after = attn.append %fresh, %cache at %positions : (tensor<?x2x1x4xf32, #attn.axes<row, head, query, width>>, tensor<?x?x2x4xf32, #attn.axes<slot, capacity, head, width>>, tensor<?xi32, #attn.axes<row>>) -> tensor<?x?x2x4xf32, #attn.axes<slot, capacity, head, width>>
     ```
   }];
   let arguments = (ins Attn_Heads:$fresh, Attn_Heads:$cache, Attn_RowIds:$positions);
@@ -784,17 +785,17 @@ def Attn_AppendOp : Attn_PureOp<"append", [InferTypeOpAdaptor]> {
 }
 
 def Attn_LookupOp : Attn_PureOp<"lookup", [InferTypeOpAdaptor]> {
-  let summary = "Reads each row's own history: `result[r, h, k, w] = cache[ancestors[r, k], h, k, w]`";
+  let summary = "Reads each row's own history: `result[r, h, k, w] = cache[ancestors[r, k], k, h, w]`";
   let description = [{
     `ancestors[r, k]` is the slot that held row `r`'s hypothesis at position `k`, so reordering beams copies a
     table of ids and no cache. The result's key axis is the size `history`.
 
     Constraints:
-    * (C1) the ancestors' second axis is the cache's third.
+    * (C1) the ancestors' second axis is the cache's second.
 
     Example:
     ```mlir
-    %keys = attn.lookup %cache, %ancestors : (tensor<?x2x?x4xf32, #attn.axes<slot, head, capacity, width>>, tensor<?x?xi32, #attn.axes<row, capacity>>) -> tensor<?x2x?x4xf32, #attn.axes<row, head, history, width>>
+    %keys = attn.lookup %cache, %ancestors : (tensor<?x?x2x4xf32, #attn.axes<slot, capacity, head, width>>, tensor<?x?xi32, #attn.axes<row, capacity>>) -> tensor<?x2x?x4xf32, #attn.axes<row, head, history, width>>
     ```
   }];
   let arguments = (ins Attn_Heads:$cache, TensorRankOf<[I32], [2]>:$ancestors);
@@ -806,7 +807,7 @@ def Attn_LookupOp : Attn_PureOp<"lookup", [InferTypeOpAdaptor]> {
 def Attn_RecallOp : Attn_PureOp<"recall", [InferTypeOpAdaptor]> {
   let summary = "Reads what each row's hypothesis kept at its last position, or `initial` at position 0";
   let description = [{
-    `result[r, 0, w] = cache[ancestors[r, p - 1], 0, p - 1, w]` with `p = positions[r]`, positions of the cache modulo
+    `result[r, 0, w] = cache[ancestors[r, p - 1], p - 1, 0, w]` with `p = positions[r]`, positions of the cache modulo
     its extent (see `append`). Two positions suffice for a state that is only needed once: a step then reads one of
     them and writes the other, so that rows overwrite nothing that others still read, and a step may be repeated.
 
@@ -816,7 +817,7 @@ def Attn_RecallOp : Attn_PureOp<"recall", [InferTypeOpAdaptor]> {
 
     Example:
     ```mlir
-    %h = attn.recall %cache, %ancestors at %positions else %initial : (tensor<?x1x2x8xf32, #attn.axes<slot, head, ring, width>>, tensor<?x?xi32, #attn.axes<row, capacity>>, tensor<?xi32, #attn.axes<row>>, tensor<?x1x8xf32, #attn.axes<row, query, width>>) -> tensor<?x1x8xf32, #attn.axes<row, query, width>>
+    %h = attn.recall %cache, %ancestors at %positions else %initial : (tensor<?x2x1x8xf32, #attn.axes<slot, ring, head, width>>, tensor<?x?xi32, #attn.axes<row, capacity>>, tensor<?xi32, #attn.axes<row>>, tensor<?x1x8xf32, #attn.axes<row, query, width>>) -> tensor<?x1x8xf32, #attn.axes<row, query, width>>
     ```
   }];
   let arguments = (ins Attn_Heads:$cache, TensorRankOf<[I32], [2]>:$ancestors, Attn_RowIds:$positions,

@@ -461,26 +461,25 @@ LogicalResult MeanHeadsOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult AppendOp::verify() {
-  int64_t fresh = tensorOf(getFresh()).getDimSize(2), room = tensorOf(getCache()).getDimSize(2);
+  int64_t fresh = tensorOf(getFresh()).getDimSize(2), room = tensorOf(getCache()).getDimSize(1);
   if (!ShapedType::isDynamic(fresh) && !ShapedType::isDynamic(room) && fresh > room)
     return emitOpError() << "appends " << fresh << " positions to a cache of " << room; // append_c1
-  for (int axis : {1, 3})
-    if (failed(verifySame(*this,
-                          axisOf(getFresh(), axis, axis == 1 ? "the number of new heads" : "the new width"),
-                          axisOf(getCache(), axis, "the cache's"))))
-      return failure(); // append_c2
+  if (failed(verifySame(*this, axisOf(getFresh(), 1, "the number of new heads"),
+                        axisOf(getCache(), 2, "the cache's"))) ||
+      failed(verifySame(*this, axisOf(getFresh(), 3, "the new width"), axisOf(getCache(), 3, "the cache's"))))
+    return failure(); // append_c2
   return verifySame(*this, axisOf(getPositions(), 0, "the number of positions"),
                     axisOf(getFresh(), 0, "the number of rows")); // append_c3
 }
 
 LogicalResult LookupOp::verify() {
   return verifySame(*this, axisOf(getAncestors(), 1, "the ancestors' position axis"),
-                    axisOf(getCache(), 2, "the cache's")); // lookup_c1
+                    axisOf(getCache(), 1, "the cache's")); // lookup_c1
 }
 
 LogicalResult RecallOp::verify() {
   RankedTensorType cache = tensorOf(getCache());
-  if (cache.getDimSize(1) != 1)
+  if (cache.getDimSize(2) != 1)
     return emitOpError() << "needs a cache of one head, but has " << cache; // recall_c1
   if (failed(verifySame(*this, axisOf(getCache(), 3, "the cache's width"),
                         axisOf(getInitial(), -1, "the initial state's"))))

@@ -72,8 +72,8 @@ Value StepBuilder::append(Value fresh, StateOp cache) {
 Value StepBuilder::appendToCache(Value fresh, StringRef name) {
   auto type = cast<RankedTensorType>(fresh.getType());
   auto cache = namedTensor(
-      type.getContext(), {ShapedType::kDynamic, type.getDimSize(1), ShapedType::kDynamic, type.getDimSize(3)},
-      {"slot", "head", "capacity", "width"}, type.getElementType());
+      type.getContext(), {ShapedType::kDynamic, ShapedType::kDynamic, type.getDimSize(1), type.getDimSize(3)},
+      {"slot", "capacity", "head", "width"}, type.getElementType());
   Value after = append(fresh, findOrCreateCache(cache, fresh.getLoc(), name));
   if (isPrefill())
     return fresh;
@@ -83,8 +83,8 @@ Value StepBuilder::appendToCache(Value fresh, StringRef name) {
 StateOp StepBuilder::findOrCreateStateCache(Value initial) {
   auto type = cast<RankedTensorType>(initial.getType());
   constexpr int64_t positions = 2; // the one that is read and the one that is written
-  auto cache = namedTensor(type.getContext(), {ShapedType::kDynamic, 1, positions, type.getDimSize(2)},
-                           {"slot", "head", "ring", "width"}, type.getElementType());
+  auto cache = namedTensor(type.getContext(), {ShapedType::kDynamic, positions, 1, type.getDimSize(2)},
+                           {"slot", "ring", "head", "width"}, type.getElementType());
   return findOrCreateCache(cache, initial.getLoc(), "recurrent");
 }
 

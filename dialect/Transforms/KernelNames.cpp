@@ -65,7 +65,8 @@ static std::string stemOf(Operation &op) {
   if (auto linear = dyn_cast<LinearOp>(op))
     return "linear_" + matrixOf(linear);
   auto type = cast<RankedTensorType>(op.getResult(0).getType());
-  std::string heads = headsOf(op.getResult(0));
+  auto append = dyn_cast<AppendOp>(op);
+  std::string heads = headsOf(append ? Value(append.getFresh()) : op.getResult(0));
   if (!heads.empty())
     return suffixOf(op) + "_" + heads;
   int64_t width = type.getRank() == 0 ? ShapedType::kDynamic : type.getShape().back();

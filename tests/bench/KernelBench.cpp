@@ -104,6 +104,18 @@ std::string attentionText(bool causal, bool padded = false) {
          "\n}\n";
 }
 
+/// One query for each row, as a decoder's step asks.
+std::string stepText() {
+  std::string heads = "x64xf32, #attn.axes<batch, head, ", q = "tensor<?x8x1" + heads + "query, width>>",
+              k = "tensor<?x8x?" + heads + "key, width>>",
+              s = "tensor<?x8x1x?xf32, #attn.axes<batch, head, query, key>>";
+  return "attn.kernel @k {\n^bb0(%q: " + q + ", %k: " + k + ", %v: " + k +
+         "):\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + k + ") -> " + s +
+         "\n  %1 = attn.scale %0 by 0.125 : " + s + "\n  %2 = attn.softmax %1 : " + s +
+         "\n  %3 = attn.matmul %2, %v : (" + s + ", " + k + ") -> " + q + "\n  attn.yield %3 : " + q +
+         "\n}\n";
+}
+
 std::vector<Measurement> measurements() {
   std::vector<Measurement> all;
   auto linear = [&](int64_t rows, int in, int out) {
@@ -151,6 +163,14 @@ std::vector<Measurement> measurements() {
                      4.0 * 8 * 64 * pairs,
                      0});
     }
+  for (auto [rows, keys] : {std::pair(1, 16), std::pair(1, 32), std::pair(1, 512), std::pair(64, 32)}) {
+    double bytes = 4.0 * 2 * 8 * 64 * rows * keys;
+    all.push_back({"step attention " + std::to_string(rows) + " x 8 x 64, " + std::to_string(keys) + " keys",
+                   stepText(),
+                   {{"batch", rows}, {"key", keys}},
+                   bytes / 2,
+                   bytes > 4e6 ? bytes : 0});
+  }
   for (int64_t seen : {2048, 1024, 128})
     all.push_back({"padded attention 2048, " + std::to_string(seen) + " seen",
                    attentionText(false, true),

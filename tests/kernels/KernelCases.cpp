@@ -129,6 +129,10 @@ static std::string heads(const std::string &batch, int head, const std::string &
   return "tensor<?x" + std::to_string(head) + "x" + extent + "x" + std::to_string(width) +
          "xf32, #attn.axes<" + batch + ", head, " + (length.empty() ? "query" : length) + ", width>>";
 }
+static std::string cacheOf(int head, int width) {
+  return "tensor<?x?x" + std::to_string(head) + "x" + std::to_string(width) +
+         "xf32, #attn.axes<slot, capacity, head, width>>";
+}
 static std::string scores(const std::string &batch, int head, const std::string &query,
                           const std::string &key) {
   return "tensor<?x" + std::to_string(head) + "x" + (query.empty() ? "1" : "?") + "x?xf32, #attn.axes<" +
@@ -178,7 +182,7 @@ static KernelCase attentionCase(int width, bool causal, bool padding, std::vecto
 }
 
 static KernelCase selfStep(int width) {
-  std::string q = heads("row", 2, "", width), cache = heads("slot", 2, "capacity", width);
+  std::string q = heads("row", 2, "", width), cache = cacheOf(2, width);
   std::string history = heads("row", 2, "history", width), s = scores("row", 2, "", "history");
   std::string table = "tensor<?x?xi32, #attn.axes<row, capacity>>", ids = "tensor<?xi32, #attn.axes<row>>";
   std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %keys: " + cache + ", %values: " + cache +
@@ -364,7 +368,7 @@ static std::vector<KernelCase> stateCases() {
                              "\n  attn.yield %0 : " + rows(112) + "\n",
                          rowSizes({1, 3, 37}), 0));
   std::string initial = "tensor<?x1x20xf32, #attn.axes<row, query, width>>";
-  std::string ring = "tensor<?x1x2x20xf32, #attn.axes<slot, head, ring, width>>";
+  std::string ring = "tensor<?x2x1x20xf32, #attn.axes<slot, ring, head, width>>";
   std::string table = "tensor<?x?xi32, #attn.axes<row, capacity>>";
   std::vector<Sizes> sizes = {{{"row", 1}, {"slot", 2}, {"capacity", 1}},
                               {{"row", 5}, {"slot", 5}, {"capacity", 17}}};
@@ -443,7 +447,7 @@ std::vector<KernelCase> rowCases() {
                          "  %0 = attn.increment %x : " + ids + "\n  attn.yield %0 : " + ids + "\n",
                          rowSizes({1, 5, 37}), 0));
   cases.back().idLimits[0] = 1000;
-  std::string fresh = heads("row", 2, "", 20), cache = heads("slot", 2, "capacity", 20);
+  std::string fresh = heads("row", 2, "", 20), cache = cacheOf(2, 20);
   cases.push_back(
       simple("append", "%f: " + fresh + ", %c: " + cache + ", %p: " + ids,
              "  %0 = attn.append %f, %c at %p : (" + fresh + ", " + cache + ", " + ids + ") -> " + cache +

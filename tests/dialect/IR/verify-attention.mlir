@@ -78,33 +78,33 @@ func.func @mean_heads_c1_unknown_heads(%w: tensor<1x?x3x4xf32>) {
 
 // -----
 
-func.func @append_c1_too_many_positions(%f: tensor<1x2x10x4xf32>, %c: tensor<5x2x9x4xf32>, %p: tensor<1xi32>) {
+func.func @append_c1_too_many_positions(%f: tensor<1x2x10x4xf32>, %c: tensor<5x9x2x4xf32>, %p: tensor<1xi32>) {
   // expected-error @below {{appends 10 positions to a cache of 9}}
-  %a = attn.append %f, %c at %p : (tensor<1x2x10x4xf32>, tensor<5x2x9x4xf32>, tensor<1xi32>) -> tensor<5x2x9x4xf32>
+  %a = attn.append %f, %c at %p : (tensor<1x2x10x4xf32>, tensor<5x9x2x4xf32>, tensor<1xi32>) -> tensor<5x9x2x4xf32>
   return
 }
 
 // -----
 
-func.func @append_c2_other_width(%f: tensor<1x2x1x3xf32>, %c: tensor<5x2x9x4xf32>, %p: tensor<1xi32>) {
+func.func @append_c2_other_width(%f: tensor<1x2x1x3xf32>, %c: tensor<5x9x2x4xf32>, %p: tensor<1xi32>) {
   // expected-error @below {{the new width is 3, but the cache's is 4}}
-  %a = attn.append %f, %c at %p : (tensor<1x2x1x3xf32>, tensor<5x2x9x4xf32>, tensor<1xi32>) -> tensor<5x2x9x4xf32>
+  %a = attn.append %f, %c at %p : (tensor<1x2x1x3xf32>, tensor<5x9x2x4xf32>, tensor<1xi32>) -> tensor<5x9x2x4xf32>
   return
 }
 
 // -----
 
-func.func @append_c3_too_many_positions(%f: tensor<1x2x1x4xf32>, %c: tensor<5x2x9x4xf32>, %p: tensor<2xi32>) {
+func.func @append_c3_too_many_positions(%f: tensor<1x2x1x4xf32>, %c: tensor<5x9x2x4xf32>, %p: tensor<2xi32>) {
   // expected-error @below {{the number of positions is 2, but the number of rows is 1}}
-  %a = attn.append %f, %c at %p : (tensor<1x2x1x4xf32>, tensor<5x2x9x4xf32>, tensor<2xi32>) -> tensor<5x2x9x4xf32>
+  %a = attn.append %f, %c at %p : (tensor<1x2x1x4xf32>, tensor<5x9x2x4xf32>, tensor<2xi32>) -> tensor<5x9x2x4xf32>
   return
 }
 
 // -----
 
-func.func @lookup_c1_other_capacity(%c: tensor<5x2x9x4xf32>, %a: tensor<3x8xi32>) {
+func.func @lookup_c1_other_capacity(%c: tensor<5x9x2x4xf32>, %a: tensor<3x8xi32>) {
   // expected-error @below {{the ancestors' position axis is 8, but the cache's is 9}}
-  %k = attn.lookup %c, %a : (tensor<5x2x9x4xf32>, tensor<3x8xi32>) -> tensor<3x2x?x4xf32>
+  %k = attn.lookup %c, %a : (tensor<5x9x2x4xf32>, tensor<3x8xi32>) -> tensor<3x2x?x4xf32>
   return
 }
 

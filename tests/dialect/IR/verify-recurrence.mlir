@@ -25,9 +25,9 @@ func.func @recall_c1_two_heads(%c: tensor<4x2x2x8xf32>, %a: tensor<3x5xi32>, %p:
 
 // -----
 
-func.func @recall_c2_positions_of_other_rows(%c: tensor<4x1x2x8xf32>, %a: tensor<3x5xi32>, %p: tensor<2xi32>, %h: tensor<3x1x8xf32>) {
+func.func @recall_c2_positions_of_other_rows(%c: tensor<4x2x1x8xf32>, %a: tensor<3x5xi32>, %p: tensor<2xi32>, %h: tensor<3x1x8xf32>) {
   // expected-error @below {{the number of positions is 2, but the number of rows is 3}}
-  %0 = attn.recall %c, %a at %p else %h : (tensor<4x1x2x8xf32>, tensor<3x5xi32>, tensor<2xi32>, tensor<3x1x8xf32>) -> tensor<3x1x8xf32>
+  %0 = attn.recall %c, %a at %p else %h : (tensor<4x2x1x8xf32>, tensor<3x5xi32>, tensor<2xi32>, tensor<3x1x8xf32>) -> tensor<3x1x8xf32>
   return
 }
 

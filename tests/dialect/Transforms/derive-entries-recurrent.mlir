@@ -11,7 +11,7 @@
 attn.weight @table from ["t"] : tensor<9x8xf32>
 
 // CHECK: attn.state @source_0 : tensor<?x1x8xf32, #attn.axes<batch, query, width>>
-// CHECK: attn.state @recurrent_0 : tensor<?x1x2x8xf32, #attn.axes<slot, head, ring, width>>
+// CHECK: attn.state @recurrent_0 : tensor<?x2x1x8xf32, #attn.axes<slot, ring, head, width>>
 
 // CHECK-LABEL: func.func @encode
 // CHECK: %[[LOOP:.*]]:2 = attn.recurrence {{.*}} lengths

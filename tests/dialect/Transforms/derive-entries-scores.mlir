@@ -20,7 +20,7 @@ func.func @encode(%x: !memory, %lengths: !lengths) -> !memory {
   return %x : !memory
 }
 
-// CHECK-DAG: attn.state @keys_0 : tensor<?x2x?x4xf32, #attn.axes<slot, head, capacity, width>>
+// CHECK-DAG: attn.state @keys_0 : tensor<?x?x2x4xf32, #attn.axes<slot, capacity, head, width>>
 // CHECK-DAG: attn.state @cross_keys_0 : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
 
 // CHECK-LABEL: func.func @step(

@@ -3,8 +3,8 @@
 // What depends on the source alone is computed by encode and kept.
 // CHECK-DAG: attn.state @cross_keys_0 : tensor<?x?x64xf32, #attn.axes<batch, source, width>>
 // CHECK-DAG: attn.state @cross_values_0 : tensor<?x?x64xf32, #attn.axes<batch, source, width>>
-// CHECK-DAG: attn.state @keys_0 : tensor<?x4x?x16xf32, #attn.axes<slot, head, capacity, width>>
-// CHECK-DAG: attn.state @values_0 : tensor<?x4x?x16xf32, #attn.axes<slot, head, capacity, width>>
+// CHECK-DAG: attn.state @keys_0 : tensor<?x?x4x16xf32, #attn.axes<slot, capacity, head, width>>
+// CHECK-DAG: attn.state @values_0 : tensor<?x?x4x16xf32, #attn.axes<slot, capacity, head, width>>
 
 // CHECK-LABEL: func.func @encode(
 // CHECK-SAME: "source_ids"

@@ -20,7 +20,7 @@ func.func @unnamed_result(%x: tensor<?x8xf32, #attn.axes<row, width>>) {
 // -----
 
 !step = tensor<?x1x1x8xf32, #attn.axes<row, head, query, width>>
-!cache = tensor<?x1x?x8xf32, #attn.axes<slot, head, capacity, width>>
+!cache = tensor<?x?x1x8xf32, #attn.axes<slot, capacity, head, width>>
 attn.kernel @append {
 ^bb0(%fresh: !step, %before: !cache, %positions: tensor<?xi32, #attn.axes<row>>):
   %0 = attn.append %fresh, %before at %positions : (!step, !cache, tensor<?xi32, #attn.axes<row>>) -> !cache

@@ -5,7 +5,7 @@
 !x = tensor<?x?x8xf32, #attn.axes<batch, source, width>>
 !rows = tensor<?x8xf32, #attn.axes<batch * source, width>>
 !step = tensor<?x1x1x8xf32, #attn.axes<row, head, query, width>>
-!cache = tensor<?x1x?x8xf32, #attn.axes<slot, head, capacity, width>>
+!cache = tensor<?x?x1x8xf32, #attn.axes<slot, capacity, head, width>>
 !heads = tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
 
 // A panel is full: 32 x 8 floats for 5 outputs, two of them for 33. Vectors fill whole panels too.
