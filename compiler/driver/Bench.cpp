@@ -167,7 +167,9 @@ void Bench::setLimits(Profile &profile) const {
                           : has("avx512_vnni") ? threads * integerLimit()
                                                : profile.arithmeticLimit;
     if (type == "bf16" && profile.bf16Limit == 0)
-      profile.bf16Limit = has("amx_bf16") ? threads * tileLimit(TileType::Bf16) : profile.arithmeticLimit;
+      profile.bf16Limit = has("amx_bf16")      ? threads * tileLimit(TileType::Bf16)
+                          : has("avx512_bf16") ? std::max(threads * pairLimit(), profile.arithmeticLimit)
+                                               : profile.arithmeticLimit;
   }
   profile.readLimit = threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
 }

@@ -57,11 +57,14 @@ int emitPhase(const Options &options) {
   return 0;
 }
 
-/// Whether some weights are of other types than f32.
-bool hasTypes(mlir::ModuleOp module) {
-  return llvm::any_of(module.getOps<attn::WeightOp>(), [](attn::WeightOp weight) {
-    return !mlir::cast<mlir::RankedTensorType>(weight.getType()).getElementType().isF32();
-  });
+NarrowWeights findNarrowWeights(mlir::ModuleOp module) {
+  NarrowWeights narrow;
+  for (attn::WeightOp weight : module.getOps<attn::WeightOp>()) {
+    mlir::Type element = mlir::cast<mlir::RankedTensorType>(weight.getType()).getElementType();
+    narrow.integers |= element.isInteger();
+    narrow.bfloats |= element.isBF16();
+  }
+  return narrow;
 }
 
 /// `FILE:LINE:COLUMN: ` of what comes from the spec.
@@ -124,7 +127,7 @@ int compile(const Options &options) {
   const Spec &spec = frontend.spec();
   // The names are known to be right; what none and 'host' mean depends on the types.
   std::vector<CpuVariant> variants =
-      llvm::cantFail(parseTargets(options.targets, hasTypes(frontend.module())));
+      llvm::cantFail(parseTargets(options.targets, findNarrowWeights(frontend.module())));
   llvm::Expected<TensorReader> weights = openTensors(spec.weights, scales);
   if (!weights)
     return fail(weights.takeError());
@@ -156,9 +159,9 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
   bundle->type_name("FOLDER");
   command->add_option(
       "--target", options->targets,
-      "CPUs to compile for, separated by commas: x86-64, avx2, avx512, vnni, amx, host (this machine's "
-      "best), or Halide targets such as x86-64-linux-avx2-fma; default: x86-64,avx2,avx512, and with int8 or "
-      "bf16 vnni,amx");
+      "CPUs to compile for, separated by commas: x86-64, avx2, avx512, vnni, zen4, amx, host (this machine's "
+      "best), or Halide targets such as x86-64-linux-avx2-fma; default: x86-64,avx2,avx512,zen4, with int8 "
+      "vnni,amx as well and with bf16 amx");
   command
       ->add_option("--dtype", options->dtype,
                    "Type of the matrices of linears, instead of the spec's 'types.default'")

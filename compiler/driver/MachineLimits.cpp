@@ -75,20 +75,25 @@ static void multiplyAndAdd() {
                            "xmm10", "xmm11");
 }
 
-static void sumProducts() {
-  __asm__ volatile("vzeroall\n vpxorq %%zmm31, %%zmm31, %%zmm31" ::: "memory");
-  for (int i = 0; i < Rounds; ++i)
-    __asm__ volatile("vpdpbusd %%zmm31, %%zmm31, %%zmm0\n vpdpbusd %%zmm31, %%zmm31, %%zmm1\n"
-                     "vpdpbusd %%zmm31, %%zmm31, %%zmm2\n vpdpbusd %%zmm31, %%zmm31, %%zmm3\n"
-                     "vpdpbusd %%zmm31, %%zmm31, %%zmm4\n vpdpbusd %%zmm31, %%zmm31, %%zmm5\n"
-                     "vpdpbusd %%zmm31, %%zmm31, %%zmm6\n vpdpbusd %%zmm31, %%zmm31, %%zmm7\n"
-                     "vpdpbusd %%zmm31, %%zmm31, %%zmm8\n vpdpbusd %%zmm31, %%zmm31, %%zmm9\n"
-                     "vpdpbusd %%zmm31, %%zmm31, %%zmm10\n vpdpbusd %%zmm31, %%zmm31, %%zmm11" ::
-                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-                           "xmm10", "xmm11");
-}
+#define ATTNC_SUM_LOOP(name, add)                                                                            \
+  static void name() {                                                                                       \
+    __asm__ volatile("vzeroall\n vpxorq %%zmm31, %%zmm31, %%zmm31" ::: "memory");                            \
+    for (int i = 0; i < Rounds; ++i)                                                                         \
+      __asm__ volatile(add " %%zmm31, %%zmm31, %%zmm0\n" add " %%zmm31, %%zmm31, %%zmm1\n" /**/              \
+                       add " %%zmm31, %%zmm31, %%zmm2\n" add " %%zmm31, %%zmm31, %%zmm3\n" /**/              \
+                       add " %%zmm31, %%zmm31, %%zmm4\n" add " %%zmm31, %%zmm31, %%zmm5\n" /**/              \
+                       add " %%zmm31, %%zmm31, %%zmm6\n" add " %%zmm31, %%zmm31, %%zmm7\n" /**/              \
+                       add " %%zmm31, %%zmm31, %%zmm8\n" add " %%zmm31, %%zmm31, %%zmm9\n" /**/              \
+                       add " %%zmm31, %%zmm31, %%zmm10\n" add " %%zmm31, %%zmm31, %%zmm11" ::                \
+                           : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", \
+                             "xmm10", "xmm11");                                                              \
+  }
+ATTNC_SUM_LOOP(sumProducts, "vpdpbusd")
+ATTNC_SUM_LOOP(sumPairs, "vdpbf16ps")
 
 double integerLimit() { return Rounds * 12.0 * 2 * 64 / fastest(sumProducts); }
+
+double pairLimit() { return Rounds * 12.0 * 2 * 32 / fastest(sumPairs); }
 
 /// Numbers as in real work: zeros would run faster. Any bits but those of exponents at the end of the range
 /// do for bfloat16.

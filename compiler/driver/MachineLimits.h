@@ -17,6 +17,9 @@ double arithmeticLimit(int lanes);
 /// The same of products of bytes and 8-bit integers, summed up in 32 bits by AVX-512's instruction (VNNI).
 double integerLimit();
 
+/// The same of pairs of bfloat16, summed up as floats (AVX512_BF16).
+double pairLimit();
+
 enum class TileType { Int8, Bf16 };
 /// The same of matrix instructions (AMX), whose tiles come from the first cache: two and two for four
 /// products. The process must have the system's permission.

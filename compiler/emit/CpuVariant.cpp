@@ -41,12 +41,18 @@ const Feature features[] = {
      "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi avx512_bf16 "
      "avx512_vnni avx512_bitalg avx512_vbmi2 avx512_vpopcntdq avx_vnni amx_tile amx_int8 "
      "amx_bf16"},
+    {"tune_znver4", "sse4a"}, // which AMD's have and no others
 };
 
 struct NamedTarget {
   StringRef name;
   StringRef target;
-  bool isForTypes = false; // better than the one before for integers and bfloat16 only
+  bool forIntegers = false, forBfloats = false; // better than those before for such weights only
+
+  bool suits(NarrowWeights narrow) const {
+    bool isForAll = !forIntegers && !forBfloats;
+    return isForAll || (forIntegers && narrow.integers) || (forBfloats && narrow.bfloats);
+  }
 };
 const NamedTarget defaults[] = {
     {"x86-64", "x86-64-linux"},
@@ -54,10 +60,14 @@ const NamedTarget defaults[] = {
     {"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41"},
     {"vnni", "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41",
      true},
+    // Intel's take twice the time for an instruction that adds up pairs of bfloat16, and must be told what to
+    // fetch from memory.
+    {"zen4",
+     "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41-tune_znver4"},
     {"amx",
      "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_sapphirerapids-avx512_skylake-avx512_zen4-f16c-"
      "fma-sse41",
-     true},
+     true, true},
 };
 
 /// Reads a Halide target string, `x86-64[-linux][-FEATURE...]`.
@@ -96,10 +106,10 @@ llvm::Expected<CpuVariant> parseTarget(StringRef text) {
   return variant;
 }
 
-llvm::Expected<CpuVariant> parseOne(StringRef text, bool hasTypes) {
+llvm::Expected<CpuVariant> parseOne(StringRef text, NarrowWeights narrow) {
   if (text == "host") {
     for (const NamedTarget &named : llvm::reverse(defaults)) {
-      if (named.isForTypes && !hasTypes)
+      if (!named.suits(narrow))
         continue;
       llvm::Expected<CpuVariant> variant = parseTarget(named.target);
       if (!variant || runsHere(*variant))
@@ -115,18 +125,18 @@ llvm::Expected<CpuVariant> parseOne(StringRef text, bool hasTypes) {
 
 } // namespace
 
-llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list, bool hasTypes) {
+llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list, NarrowWeights narrow) {
   llvm::SmallVector<StringRef> words;
   list.split(words, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   if (list.empty())
     for (const NamedTarget &named : defaults)
-      if (hasTypes || !named.isForTypes)
+      if (named.suits(narrow))
         words.push_back(named.name);
   if (words.empty())
     return llvm::createStringError("targets '" + list + "' name no target");
   std::vector<CpuVariant> variants;
   for (StringRef word : words) {
-    llvm::Expected<CpuVariant> variant = parseOne(word.trim(), hasTypes);
+    llvm::Expected<CpuVariant> variant = parseOne(word.trim(), narrow);
     if (!variant)
       return variant.takeError();
     if (llvm::none_of(variants, [&](const CpuVariant &other) { return other.name == variant->name; }))
@@ -142,6 +152,8 @@ llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list, bool hasTyp
 bool hasMatrixTiles(const CpuVariant &variant) {
   return llvm::is_contained(llvm::split(variant.features, ' '), "amx_tile");
 }
+
+bool hasFastPairs(const CpuVariant &variant) { return StringRef(variant.target).ends_with("-tune_znver4"); }
 
 bool runsHere(const CpuVariant &variant) {
   if (llvm::Triple(llvm::sys::getProcessTriple()).getArch() != llvm::Triple::x86_64)

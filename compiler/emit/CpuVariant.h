@@ -21,13 +21,21 @@ struct CpuVariant {
   std::string features; // as /proc/cpuinfo names them, separated by spaces
 };
 
-/// Reads a list such as `avx2,avx512`, `host` or `x86-64-linux-avx-avx2-fma`; empty gives plain x86-64, AVX2
-/// and AVX-512 and, where there are weights of integers or bfloat16 (`hasTypes`), what has instructions for
-/// them. Variants come out from the least to the most demanding, each once.
-llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list, bool hasTypes = false);
+/// What kinds of weights there are beside floats.
+struct NarrowWeights {
+  bool integers = false, bfloats = false;
+};
+
+/// Reads a list such as `avx2,avx512`, `host` or `x86-64-linux-avx-avx2-fma`; empty gives plain x86-64, AVX2,
+/// AVX-512 and Zen 4 and, where there are narrow weights, what has instructions for them. Variants come out
+/// from the least to the most demanding, each once.
+llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list, NarrowWeights narrow = {});
 
 /// Whether the variant's kernels may call the functions of MatrixTiles.c.
 bool hasMatrixTiles(const CpuVariant &variant);
+
+/// The same of BfloatVectors.c.
+bool hasFastPairs(const CpuVariant &variant);
 
 /// Whether this machine has all features of `variant`.
 bool runsHere(const CpuVariant &variant);

@@ -33,6 +33,25 @@ std::vector<VariantSymbols> groupByVariant(llvm::ArrayRef<CpuVariant> variants,
   return groups;
 }
 
+/// Writes what attnc carries for the variants' kernels to call, and adds it to what is linked.
+llvm::Error writeCarried(const BundleJob &job, const std::string &folder, std::vector<std::string> &objects) {
+  const struct {
+    const char *name;
+    std::string_view bytes;
+    bool isNeeded;
+  } carried[] = {{"/shim.o", halideShimObject(), true},
+                 {"/tiles.o", matrixTilesObject(), llvm::any_of(job.variants, hasMatrixTiles)},
+                 {"/vectors.o", bfloatVectorsObject(), llvm::any_of(job.variants, hasFastPairs)}};
+  for (const auto &object : carried) {
+    if (!object.isNeeded)
+      continue;
+    objects.push_back(folder + object.name);
+    if (llvm::Error error = writeFile(objects.back(), {object.bytes.data(), object.bytes.size()}))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
 /// Lowers, compiles and links the code; `hash` ties it to the manifest.
 llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const std::string &hash) {
   mlir::OwningOpRef<mlir::ModuleOp> lowered = lowerEntries(job.planned, job.name);
@@ -44,20 +63,14 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const st
     return kernels.takeError();
   addDescriptor(*lowered, job.planned, job.name, groupByVariant(job.variants, *kernels), hash);
   LinkJob link{job.name,
-               {folder.scratch() + "/entries.o", folder.scratch() + "/shim.o"},
+               {folder.scratch() + "/entries.o"},
                {job.name + "_descriptor"},
                folder.scratch(),
                folder.path()};
   if (llvm::Error error = writeObject(*lowered, "x86_64-unknown-linux-gnu", link.objects[0]))
     return error;
-  if (llvm::Error error = writeFile(link.objects[1], {halideShimObject().data(), halideShimObject().size()}))
+  if (llvm::Error error = writeCarried(job, folder.scratch(), link.objects))
     return error;
-  if (llvm::any_of(job.variants, hasMatrixTiles)) {
-    link.objects.push_back(folder.scratch() + "/tiles.o");
-    if (llvm::Error error =
-            writeFile(link.objects.back(), {matrixTilesObject().data(), matrixTilesObject().size()}))
-      return error;
-  }
   for (const KernelObject &kernel : *kernels)
     link.objects.push_back(kernel.path);
   return linkBundle(link);

@@ -78,15 +78,14 @@ static Accumulator buildExternal(const LinearInputs &inputs, MatmulTile tile, co
   Accumulator result{tile, Func(name), Var("column"), Var("row"), Var(), Var(), RDom(), 1};
   constexpr int bytesOfStep = 64;
   int width = inputs.scales ? (inputs.weight.in + bytesOfStep - 1) / bytesOfStep : inputs.weight.in;
-  result.sums.define_extern(inputs.scales ? "attnc_multiply_bytes" : "attnc_multiply_bfloats",
-                            {inputs.external[0], inputs.external[1], Expr(width)},
+  result.sums.define_extern(tile.external, {inputs.external[0], inputs.external[1], Expr(width)},
                             inputs.scales ? Int(32) : Float(32), {result.column, result.row},
                             NameMangling::C);
   return result;
 }
 
 Accumulator buildAccumulator(const LinearInputs &inputs, MatmulTile tile, const std::string &name) {
-  if (tile.isExternal)
+  if (tile.isExternal())
     return buildExternal(inputs, tile, name);
   Accumulator result{tile,
                      Func(name),
@@ -117,7 +116,7 @@ Tensor linearResult(const LinearInputs &inputs, const Accumulator &accumulator) 
   MatmulTile tile = accumulator.tile;
   Func sums = accumulator.sums;
   result.at = [=](const Coordinates &at) {
-    if (tile.isExternal)
+    if (tile.isExternal())
       return resultOf(inputs, sums(at[0], at[1]), at);
     Coordinates source = {at[0] % tile.columns, at[1] % tile.rows, at[0] / tile.columns, at[1] / tile.rows};
     source.insert(source.end(), at.begin() + 2, at.end());

@@ -22,10 +22,11 @@ struct MatmulTile {
   int steps = 0;           // over the input at a time, where row tiles share weights
   bool prefetches = false; // row tiles fetch the weights of the next columns; whole panels
   bool inOrder = false;    // sums are strict; without instructions that multiply and add that costs nothing
-  bool isExternal = false; // matrix instructions sum up (MatrixTiles.c); `columns` is a multiple of 32 then
+  const char *external = nullptr; // the function that sums up (emit/shim); `columns` is a multiple of 32 then
 
   /// Several row tiles share the weights that are at hand.
   bool isShared() const { return serves > rows; }
+  bool isExternal() const { return external; }
 };
 
 /// Panels of weights that are read side by side where several row tiles share them.

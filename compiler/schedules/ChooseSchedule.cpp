@@ -71,6 +71,8 @@ static bool comesFromMemory(int steps, int out) { return int64_t(steps) * out > 
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool shareTiles) {
   bool streams = shareTiles && comesFromMemory(steps, out);
   MatmulSchedule schedule{streams ? streamedTiles(cpu.kind) : cachedTiles(cpu.kind), cpu.lanes, 0, 0};
+  for (MatmulTile &tile : schedule.tiles)
+    tile.prefetches &= !cpu.isZen4;
   if (!shareTiles)
     std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared(); });
   // A tile that reaches past the weight sums its last panel several times. Where there are few panels, LLVM
@@ -88,6 +90,15 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool share
   return schedule;
 }
 
+/// The function that sums up rows of memory and panels, or null: Halide's loops do.
+static const char *chooseExternal(const CpuTarget &cpu, const LinearInputs &inputs) {
+  if (inputs.external.empty())
+    return nullptr;
+  if (cpu.hasMatrixTiles)
+    return inputs.scales ? "attnc_multiply_bytes" : "attnc_multiply_bfloats";
+  return cpu.isZen4 && !inputs.scales ? "attnc_multiply_bfloat_vectors" : nullptr;
+}
+
 // 32 rows x 128 columns of sums are 16 KiB. Rows of floats are rounded again for each tile: up to 512 inputs
 // take twice the columns (32 KiB, and 256 KiB of weights). Integers have the same sums in every tile, so few
 // rows, which wait for memory anyway, take the tiles of vectors; of bfloat16 one kind of tile must serve all.
@@ -98,10 +109,11 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   if (inputs.scales && !comesFromMemory(steps, weight.out)) // a quarter of the bytes: they are there
     for (MatmulTile &tile : schedule.tiles)
       tile.prefetches = false;
-  if (!cpu.hasMatrixTiles || inputs.external.empty())
+  const char *function = chooseExternal(cpu, inputs);
+  if (!function)
     return schedule;
   int columns = !inputs.scales && weight.in <= 512 ? 256 : 128;
-  MatmulTile external{.rows = 32, .columns = columns, .serves = 32, .isExternal = true};
+  MatmulTile external{.rows = 32, .columns = columns, .serves = 32, .external = function};
   while (weight.panels() < FewPanels && weight.panels() * PanelColumns % external.columns != 0)
     external.columns /= 2;
   if (inputs.scales)

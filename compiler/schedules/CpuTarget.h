@@ -16,11 +16,14 @@ struct CpuTarget {
   CpuClass kind;
   int lanes;                   // float32 values in a register: 4, 8, 16
   bool hasMatrixTiles = false; // AMX, and the functions of MatrixTiles.c
+  bool isZen4 = false;         // or later: BfloatVectors.c pays, and asking ahead for weights does not
 };
 
 inline CpuTarget describeCpu(const Halide::Target &target) {
   if (target.has_feature(Halide::Target::AVX512_SapphireRapids))
     return {CpuClass::Avx512, 16, true};
+  if (target.has_feature(Halide::Target::AVX512_Zen4) && target.processor_tune == Halide::Target::ZnVer4)
+    return {CpuClass::Avx512, 16, false, true};
   if (target.has_feature(Halide::Target::AVX512) || target.has_feature(Halide::Target::AVX512_Skylake))
     return {CpuClass::Avx512, 16};
   if (target.has_feature(Halide::Target::AVX2) && target.has_feature(Halide::Target::FMA))

@@ -65,6 +65,7 @@ constexpr Feature known[] = {
     {"avx_vnni", 7, 1, Eax, 4, avxState},
     {"avx512_bf16", 7, 1, Eax, 5, avx512State},
     {"abm", 0x80000001, 0, Ecx, 5, 0},
+    {"sse4a", 0x80000001, 0, Ecx, 6, 0},
 };
 
 uint32_t savedState() {

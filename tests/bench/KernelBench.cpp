@@ -195,7 +195,10 @@ double limitOf(const Measurement &what, const Variant &variant, double arithmeti
     return attnc::tileLimit(attnc::TileType::Int8);
   if (what.type == Measurement::Bf16 && hasTiles)
     return attnc::tileLimit(attnc::TileType::Bf16);
-  return what.type == Measurement::Int8 && variant.name == "vnni" ? attnc::integerLimit() : arithmetic;
+  bool isZen = variant.name == "zen4";
+  if (what.type == Measurement::Int8 && (isZen || variant.name == "vnni"))
+    return attnc::integerLimit();
+  return what.type == Measurement::Bf16 && isZen ? attnc::pairLimit() : arithmetic;
 }
 
 void measure(const Measurement &what, const Variant &variant, double arithmetic, double bandwidth) {
@@ -233,8 +236,7 @@ int main(int argc, char **argv) {
   for (const Variant &variant : runnableVariants()) {
     if (variant.asserts || (!wantedVariant.empty() && variant.name != wantedVariant))
       continue;
-    bool isWide = variant.name == "avx512" || variant.name == "vnni" || variant.name == "amx";
-    int lanes = isWide ? 16 : variant.name == "avx2" ? 8 : 4;
+    int lanes = variant.name == "baseline" ? 4 : variant.name == "avx2" ? 8 : 16;
     double arithmetic = attnc::arithmeticLimit(lanes), bandwidth = attnc::readLimit(4 * 512 * 32000);
     std::printf("%-9s limits: %.1f GFLOP/s, %.1f GB/s\n", variant.name.c_str(), arithmetic * 1e-9,
                 bandwidth * 1e-9);

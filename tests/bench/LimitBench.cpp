@@ -43,8 +43,10 @@ bool hasTiles(attnc::TileType type) {
 double typeLimit(attnc::TileType type) {
   if (hasTiles(type))
     return attnc::tileLimit(type);
-  const bool hasIntegers = type == attnc::TileType::Int8 && __builtin_cpu_supports("avx512vnni");
-  return hasIntegers ? attnc::integerLimit() : attnc::arithmeticLimit(lanes());
+  if (type == attnc::TileType::Int8 && __builtin_cpu_supports("avx512vnni"))
+    return attnc::integerLimit();
+  const bool hasPairs = type == attnc::TileType::Bf16 && __builtin_cpu_supports("avx512bf16");
+  return std::max(hasPairs ? attnc::pairLimit() : 0, attnc::arithmeticLimit(lanes()));
 }
 
 nlohmann::ordered_json limitsOf(unsigned threads) {

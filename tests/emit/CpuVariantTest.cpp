@@ -24,7 +24,19 @@ std::string names(const std::string &list) {
 
 std::string errorOf(const std::string &list) { return llvm::toString(parseTargets(list).takeError()); }
 
-TEST(CpuVariant, DefaultIsThreeFromLeastToMostDemanding) { EXPECT_EQ(names(""), "x86-64 avx2 avx512 "); }
+TEST(CpuVariant, DefaultIsFourFromLeastToMostDemanding) { EXPECT_EQ(names(""), "x86-64 avx2 avx512 zen4 "); }
+
+TEST(CpuVariant, NarrowWeightsAddWhatHasInstructionsForThem) {
+  auto all = [](NarrowWeights narrow) {
+    std::string text;
+    for (const CpuVariant &variant : llvm::cantFail(parseTargets("", narrow)))
+      text += variant.name + " ";
+    return text;
+  };
+  EXPECT_EQ(all({.integers = true}), "x86-64 avx2 avx512 vnni zen4 amx ");
+  EXPECT_EQ(all({.bfloats = true}), "x86-64 avx2 avx512 zen4 amx ");
+  EXPECT_EQ(all({.integers = true, .bfloats = true}), "x86-64 avx2 avx512 vnni zen4 amx ");
+}
 
 TEST(CpuVariant, OrderAndRepetitionDoNotMatter) {
   EXPECT_EQ(names("avx512,x86-64,avx512"), "x86-64 avx512 ");

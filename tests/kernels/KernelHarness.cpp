@@ -72,11 +72,11 @@ std::vector<Variant> runnableVariants() {
       __builtin_cpu_supports("avx512vl"))
     variants.push_back({"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41", false});
   Variant checked = {variants.back().name + "_asserts", variants.back().halide, true};
-  for (const attnc::CpuVariant &typed : llvm::cantFail(attnc::parseTargets("vnni,amx")))
+  for (const attnc::CpuVariant &typed : llvm::cantFail(attnc::parseTargets("vnni,zen4,amx")))
     if (attnc::runsHere(typed) && (!attnc::hasMatrixTiles(typed) || mayUseTiles()))
       variants.push_back({typed.name, typed.target, false});
-  if (variants.back().name == "amx")
-    variants.push_back({"amx_asserts", variants.back().halide, true});
+  if (variants.back().roundsRows())
+    variants.push_back({variants.back().name + "_asserts", variants.back().halide, true});
   variants.push_back(checked);
   return variants;
 }
@@ -140,12 +140,14 @@ static std::string runtimeObject(const std::string &halide) {
   return path;
 }
 
-/// The matrix instructions of bundles; hidden where no kernel calls them.
-static std::string tilesObject() {
-  std::string path = testFolder() + "/tiles.o";
-  if (!std::filesystem::exists(path))
-    std::ofstream(path, std::ios::binary) << attnc::matrixTilesObject();
-  return path;
+/// What bundles carry for kernels to call; hidden where none does.
+static std::string carriedObjects() {
+  std::string tiles = testFolder() + "/tiles.o", vectors = testFolder() + "/vectors.o";
+  if (!std::filesystem::exists(vectors)) {
+    std::ofstream(tiles, std::ios::binary) << attnc::matrixTilesObject();
+    std::ofstream(vectors, std::ios::binary) << attnc::bfloatVectorsObject();
+  }
+  return tiles + " " + vectors;
 }
 
 /// The object and the library of a kernel; compiled once, whatever number of tests look at it.
@@ -163,7 +165,7 @@ static std::optional<std::string> compiled(attn::KernelOp kernel, const std::str
     return std::nullopt;
   }
   std::string command = std::string(ATTNC_LINKER) + " -shared -o " + library + " " + object + " " +
-                        runtimeObject(variant.halide) + " " + tilesObject();
+                        runtimeObject(variant.halide) + " " + carriedObjects();
   if (std::system(command.c_str()) != 0) {
     ADD_FAILURE() << "cannot link: " << command;
     return std::nullopt;

@@ -20,6 +20,9 @@ struct Variant {
   std::string name;
   std::string halide;
   bool asserts;
+
+  /// Kernels with weights of bfloat16 round their rows as well.
+  bool roundsRows() const { return name.starts_with("amx") || name.starts_with("zen4"); }
 };
 
 /// The variants that this machine can run; the best one comes twice, with Halide's own bounds checks the

@@ -40,7 +40,7 @@ Array logProbabilities(attn::KernelOp kernel, const std::vector<Array> &inputs) 
 }
 
 double toleranceOf(const KernelCase &kernelCase, const Variant &variant) {
-  return kernelCase.tolerance + (variant.name.starts_with("amx") ? kernelCase.roundedRows : 0);
+  return kernelCase.tolerance + (variant.roundsRows() ? kernelCase.roundedRows : 0);
 }
 
 void checkCases(const std::vector<KernelCase> &cases, const Variant &variant) {

@@ -5,13 +5,15 @@
 
 // Defined in EmbeddedFiles.S.
 extern "C" const char attnc_shim_begin[], attnc_shim_end[], attnc_tiles_begin[], attnc_tiles_end[],
-    attnc_bundle_header_begin[], attnc_bundle_header_end[];
+    attnc_vectors_begin[], attnc_vectors_end[], attnc_bundle_header_begin[], attnc_bundle_header_end[];
 
 namespace attnc {
 
 std::string_view halideShimObject() { return {attnc_shim_begin, attnc_shim_end}; }
 
 std::string_view matrixTilesObject() { return {attnc_tiles_begin, attnc_tiles_end}; }
+
+std::string_view bfloatVectorsObject() { return {attnc_vectors_begin, attnc_vectors_end}; }
 
 std::string_view bundleHeader() { return {attnc_bundle_header_begin, attnc_bundle_header_end}; }
 

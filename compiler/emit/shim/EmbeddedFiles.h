@@ -14,6 +14,9 @@ std::string_view halideShimObject();
 /// MatrixTiles.c, compiled for x86-64 with AMX.
 std::string_view matrixTilesObject();
 
+/// BfloatVectors.c, compiled for x86-64 with AVX512_BF16.
+std::string_view bfloatVectorsObject();
+
 /// The text of attnrt/bundle.h.
 std::string_view bundleHeader();
 

@@ -15,12 +15,12 @@ namespace attnc {
 void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, VarOrRVar level) {
   MatmulTile tile = accumulator.tile;
   Func sums = accumulator.sums;
-  if (tile.isExternal) {
-    sums.compute_at(LoopLevel(consumer, level)).store_in(MemoryType::Stack);
+  if (tile.isExternal()) {
+    sums.compute_at(LoopLevel(consumer, level)).store_in(LargeStack);
     // Whole tiles, also where guards cut the last one: Halide moves it inwards otherwise, where no panel
     // begins.
     sums.align_bounds(accumulator.column, tile.columns).align_bounds(accumulator.row, tile.rows);
-    sums.bound_storage(accumulator.column, tile.columns).bound_storage(accumulator.row, tile.rows);
+    sums.bound_extent(accumulator.column, tile.columns).bound_extent(accumulator.row, tile.rows);
     return;
   }
   int depth = *as_const_int(simplify(accumulator.k.x.extent()));
@@ -89,7 +89,7 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
     stage.reorder(column, row, rowTile, columnTile, columnTask).parallel(columnTask);
   }
   stage.vectorize(column, schedule.lanes).unroll(column).never_partition_all();
-  if (!tile.isExternal)
+  if (!tile.isExternal())
     stage.unroll(row);
   scheduleAccumulator(stages.accumulators[index], schedule.lanes, stages.result, level);
 }

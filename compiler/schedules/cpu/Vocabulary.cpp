@@ -19,7 +19,7 @@ static int panelsPerTile(const MatmulTile &tile) {
 static void schedulePanelStages(PanelStages &stages, Func panels, Var rowTile, Var tileOfPanels, int lanes) {
   MatmulTile tile = stages.accumulator.tile;
   int words = panelsPerTile(tile) * PanelColumns;
-  stages.logits.compute_at(panels, rowTile).store_in(MemoryType::Stack);
+  stages.logits.compute_at(panels, rowTile).store_in(tile.isExternal() ? LargeStack : MemoryType::Stack);
   stages.logits.bound_extent(stages.word, words).bound_extent(stages.row, tile.rows);
   Var columnTile("columnTile"), column("inTile"), rows("rows"), row("inRows");
   stages.logits.split(stages.word, columnTile, column, tile.columns, TailStrategy::RoundUp)
@@ -27,7 +27,7 @@ static void schedulePanelStages(PanelStages &stages, Func panels, Var rowTile, V
       .reorder(column, row, rows, columnTile)
       .vectorize(column, lanes)
       .unroll(column);
-  if (!tile.isExternal)
+  if (!tile.isExternal())
     stages.logits.unroll(row);
   if (tile.isShared())
     scheduleAccumulator(stages.accumulator, lanes, panels, tileOfPanels);

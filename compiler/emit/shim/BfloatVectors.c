@@ -1,0 +1,105 @@
+/* BfloatVectors.c - sums of products of bfloat16 by vectors (AVX512_BF16).
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * An instruction adds the products of two inputs to each of 16 sums. A tile's sums stay in registers. Rows
+ * are rounded once for all columns of a block, inside the loops that Halide makes, where it has no such
+ * stage. A sum is added up input by input whatever the tile, so that a row's do not depend on how many there
+ * are.
+ */
+
+#include "ExternalStage.h"
+
+enum {
+  MostTileRows = 12,
+  MostSums = 24, /* of 32 registers; weights and inputs take the others */
+  MostPanels = 8,
+  PanelVectors = GroupBytes / TileBytes,
+  PairBytes = 4,
+  StepPairs = TileBytes / PairBytes
+};
+
+#define UNROLL _Pragma("GCC unroll 24")
+
+static inline __m512i broadcastPair(const uint8_t *pair) {
+  int32_t both;
+  __builtin_memcpy(&both, pair, sizeof both);
+  return _mm512_set1_epi32(both);
+}
+
+/* A tile of `height` rows by `width` panels, which are known where this is inlined: sums become registers. */
+static inline __attribute__((always_inline)) void multiplyTile(const block *b, int row, int panel,
+                                                               const int height, const int width) {
+  const int vectors = width * PanelVectors;
+  const uint8_t *rows = b->rows + row * b->rowBytes, *columns = b->panels + panel * b->panelBytes;
+  uint8_t *to = b->sums + row * b->sumBytes + panel * GroupBytes;
+  __m512 sums[MostSums];
+  UNROLL for (int i = 0; i < height; ++i) {
+    UNROLL for (int j = 0; j < vectors; ++j) {
+      const uint8_t *sum = to + i * b->sumBytes + j * TileBytes;
+      sums[i * vectors + j] = b->isLater ? _mm512_loadu_ps(sum) : _mm512_setzero_ps();
+    }
+  }
+  for (int step = 0; step < b->steps; ++step) {
+    _Pragma("GCC unroll 4") for (int pair = 0; pair < StepPairs; ++pair) {
+      const uint8_t *group = columns + step * StepBytes + pair * GroupBytes;
+      const uint8_t *inputs = rows + step * TileBytes + pair * PairBytes;
+      __m512i weights[MostPanels * PanelVectors];
+      UNROLL for (int j = 0; j < vectors; ++j) {
+        const uint8_t *lanes = group + j / PanelVectors * b->panelBytes + j % PanelVectors * TileBytes;
+        weights[j] = _mm512_loadu_si512(lanes);
+      }
+      UNROLL for (int i = 0; i < height; ++i) {
+        __m512i both = broadcastPair(inputs + i * b->rowBytes);
+        UNROLL for (int j = 0; j < vectors; ++j) {
+          __m512 *sum = &sums[i * vectors + j];
+          *sum = _mm512_dpbf16_ps(*sum, (__m512bh)both, (__m512bh)weights[j]);
+        }
+      }
+    }
+  }
+  UNROLL for (int i = 0; i < height; ++i) {
+    UNROLL for (int j = 0; j < vectors; ++j)
+        _mm512_storeu_ps(to + i * b->sumBytes + j * TileBytes, sums[i * vectors + j]);
+  }
+}
+
+#define DEFINE_STRIPE(height, width)                                                                         \
+  static void stripe##height(const block *b, int row) {                                                      \
+    int panel = 0;                                                                                           \
+    for (; panel + width <= b->panelCount; panel += width)                                                   \
+      multiplyTile(b, row, panel, height, width);                                                            \
+    for (; panel < b->panelCount; ++panel)                                                                   \
+      multiplyTile(b, row, panel, height, 1);                                                                \
+  }
+
+/* Few rows are summed up for more panels at once, for as many sums under way. */
+DEFINE_STRIPE(1, 8)
+DEFINE_STRIPE(2, 4)
+DEFINE_STRIPE(3, 2)
+DEFINE_STRIPE(4, 2)
+DEFINE_STRIPE(5, 1)
+DEFINE_STRIPE(6, 1)
+DEFINE_STRIPE(7, 1)
+DEFINE_STRIPE(8, 1)
+DEFINE_STRIPE(9, 1)
+DEFINE_STRIPE(10, 1)
+DEFINE_STRIPE(11, 1)
+DEFINE_STRIPE(12, 1)
+
+static void (*const stripes[])(const block *, int) = {stripe1, stripe2,  stripe3,  stripe4,
+                                                      stripe5, stripe6,  stripe7,  stripe8,
+                                                      stripe9, stripe10, stripe11, stripe12};
+
+/* Rows are shared out evenly among as few tiles as there can be. */
+static void multiplyBlock(const block *b) {
+  int tiles = (b->count + MostTileRows - 1) / MostTileRows;
+  for (int tile = 0; tile < tiles; ++tile) {
+    int row = b->count * tile / tiles, end = b->count * (tile + 1) / tiles;
+    stripes[end - row - 1](b, row);
+  }
+}
+
+/* rows: float, `width` inputs; panels: 32 x pairs x panels of words; sums: float columns x rows. */
+int attnc_multiply_bfloat_vectors(buffer *rows, buffer *panels, int width, buffer *sums) {
+  return multiplyRounded(rows, panels, width, sums, multiplyBlock);
+}

@@ -1,0 +1,140 @@
+/* ExternalStage.h - what external stages of kernels share: Halide's buffers, and where a block of sums lies.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Weights are panels of 32 columns, groups of inputs side by side (`#attn.panels`).
+ */
+
+#ifndef ATTNC_COMPILER_EMIT_SHIM_EXTERNALSTAGE_H
+#define ATTNC_COMPILER_EMIT_SHIM_EXTERNALSTAGE_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+/* The parts of halide_buffer_t that are needed; its layout is fixed. */
+typedef struct {
+  int32_t min, extent, stride;
+  uint32_t flags;
+} axis;
+typedef struct {
+  uint64_t device;
+  const void *interface;
+  uint8_t *host;
+  uint64_t flags;
+  uint32_t type;
+  int32_t rank;
+  axis *axes;
+  void *padding;
+} buffer;
+
+enum {
+  TileRows = 16,
+  TileBytes = 64, /* of a row, taken by one step */
+  PanelColumns = 32,
+  GroupBytes = 128,                 /* one group of inputs of all columns of a panel */
+  StepBytes = TileRows * GroupBytes /* what one step takes of a panel */
+};
+
+/* The compiler does not know what tile instructions read: all that was written before is in memory from here
+ * on. */
+#define WRITE_OUT() __asm__ volatile("" ::: "memory")
+
+/* rows: `rowBytes` apart; panels: `panelBytes` apart; sums: `sumBytes` apart, added to where `isLater`. The
+ * panel that is multiplied after the last one begins at `after`; null: the weights have been asked for. */
+typedef struct {
+  const uint8_t *rows;
+  long rowBytes;
+  const uint8_t *panels;
+  long panelBytes;
+  const uint8_t *after;
+  uint8_t *sums;
+  long sumBytes;
+  int count, panelCount, steps, isLater;
+} block;
+
+/* Answers a bounds query. Tiles may reach past the last row and the last panel, which are not read: only the
+ * first of each is asked for. */
+static inline int answer(buffer *rows, buffer *panels, const buffer *sums, int width, int depth) {
+  if (!rows->host) {
+    rows->axes[0].min = 0;
+    rows->axes[0].extent = width;
+    rows->axes[1].min = sums->axes[1].min;
+    rows->axes[1].extent = 1;
+  }
+  if (!panels->host) {
+    axis *last = &panels->axes[panels->rank - 1];
+    for (int i = 0; i + 1 < panels->rank; ++i)
+      panels->axes[i].min = 0;
+    panels->axes[panels->rank - 2].extent = depth;
+    panels->axes[panels->rank - 3].extent = PanelColumns;
+    if (panels->rank > 3)
+      panels->axes[0].extent = 4;
+    last->min = sums->axes[0].min / PanelColumns;
+    last->extent = 1;
+  }
+  return 0;
+}
+
+/* The block that `sums` asks for, of at most 32 rows: those that there are, for rows past the end are asked
+ * for as well; so are panels. */
+static inline block place(const buffer *rows, const buffer *panels, const buffer *sums, int elementBytes) {
+  const axis *column = &sums->axes[0], *row = &sums->axes[1], *panel = &panels->axes[panels->rank - 1];
+  int first = column->min / PanelColumns,
+      end = (column->min + column->extent + PanelColumns - 1) / PanelColumns;
+  int lastRow = rows->axes[1].min + rows->axes[1].extent, lastPanel = panel->min + panel->extent;
+  block b;
+  b.rowBytes = (long)rows->axes[1].stride * elementBytes;
+  b.rows = rows->host + (row->min - rows->axes[1].min) * b.rowBytes;
+  b.panelBytes = (long)panel->stride * (panels->rank > 3 ? 1 : 4);
+  b.panels = panels->host + (first - panel->min) * b.panelBytes;
+  b.sumBytes = (long)row->stride * 4;
+  b.sums = sums->host;
+  b.count = row->min + row->extent < lastRow ? row->extent : lastRow - row->min;
+  b.panelCount = (end < lastPanel ? end : lastPanel) - first;
+  b.isLater = 0;
+  b.after = row->min == rows->axes[1].min ? b.panels + b.panelCount * b.panelBytes : 0;
+  return b;
+}
+
+enum { MostRows = 2 * TileRows, BlockSteps = 16, BlockWidth = BlockSteps * TileBytes / 2 };
+
+/* Rounds `count` numbers to bfloat16 and fills up with zeros to `width`, a multiple of 32. */
+static inline void roundRow(const float *from, int count, uint8_t *to, int width) {
+  for (int i = 0; i < width; i += 32) {
+    int left = count - i;
+    __mmask16 low = left >= 16 ? 0xffff : left > 0 ? (__mmask16)((1u << left) - 1) : 0;
+    __mmask16 high = left >= 32 ? 0xffff : left > 16 ? (__mmask16)((1u << (left - 16)) - 1) : 0;
+    __m512 first = _mm512_maskz_loadu_ps(low, from + i), second = _mm512_maskz_loadu_ps(high, from + i + 16);
+    __m512bh both = _mm512_cvtne2ps_pbh(second, first);
+    _mm512_store_si512((void *)(to + 2 * i), (__m512i)both);
+  }
+}
+
+/* Has `multiply` add up rows of floats, rounded block by block of inputs, in an order that depends on the
+ * width alone. panels: 32 x pairs x panels of words; sums: float columns x rows. */
+static inline int multiplyRounded(buffer *rows, buffer *panels, int width, buffer *sums,
+                                  void (*multiply)(const block *)) {
+  int steps = (width + 31) / 32;
+  if (!rows->host || !panels->host || !sums->host)
+    return answer(rows, panels, sums, width, steps * TileRows);
+  uint8_t rounded[MostRows][BlockWidth * 2] __attribute__((aligned(64)));
+  block b = place(rows, panels, sums, 4);
+  const uint8_t *from = b.rows, *columns = b.panels, *after = b.after;
+  long fromBytes = b.rowBytes;
+  b.rows = rounded[0];
+  b.rowBytes = sizeof rounded[0];
+  for (int first = 0; first < steps && b.count > 0 && b.panelCount > 0; first += BlockSteps) {
+    b.steps = steps - first < BlockSteps ? steps - first : BlockSteps;
+    for (int row = 0; row < b.count; ++row)
+      roundRow((const float *)(from + row * fromBytes) + first * 32, width - first * 32, rounded[row],
+               b.steps * 32);
+    WRITE_OUT();
+    b.panels = columns + first * StepBytes;
+    b.isLater = first > 0;
+    if (after) /* the next block of inputs, or the next columns */
+      b.after = first + BlockSteps < steps ? b.panels + BlockSteps * StepBytes : after;
+    multiply(&b);
+  }
+  return 0;
+}
+
+#endif /* ATTNC_COMPILER_EMIT_SHIM_EXTERNALSTAGE_H */
