@@ -76,7 +76,7 @@ llvm::Expected<CpuVariant> parseTarget(StringRef text) {
   if (!rest.consume_front("x86-64"))
     return llvm::createStringError("target '" + text +
                                    "' is unknown or not built yet; this version takes host, x86-64, avx2, "
-                                   "avx512 and x86-64-linux-FEATURE...");
+                                   "avx512, vnni, zen4, amx and x86-64-linux-FEATURE...");
   rest.consume_front("-linux");
   std::set<std::string> cpu, names; // sorted, so the order on the command line does not matter
   llvm::SmallVector<StringRef> words;
