@@ -145,7 +145,7 @@ AttentionSchedule chooseStepAttention(const CpuTarget &cpu, int width, int value
          (heads % together != 0 || together * std::max(KeysPerBlock, valueWidth + lanes) > StackFloats))
     --together;
   AttentionTiles tiles{1, KeysPerBlock, 16, lanes, together, addsInOrder(cpu, width, valueWidth)};
-  return {tiles, width, valueWidth, 1, 1, valueWidth};
+  return {tiles, width, valueWidth};
 }
 
 // Products: `keyTile` keys by one or two vectors of queries, as many sums as a matmul's tile has. Context:
@@ -153,7 +153,7 @@ AttentionSchedule chooseStepAttention(const CpuTarget &cpu, int width, int value
 // their state up to a width of 112; wider heads take fewer queries.
 AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth) {
   int lanes = attentionLanes(cpu, width, valueWidth);
-  AttentionSchedule schedule{{}, width, valueWidth, 1, 1, valueWidth};
+  AttentionSchedule schedule{{}, width, valueWidth};
   int queries = cpu.lanes * 2;
   while (queries > 2 && queries * (std::max(width, valueWidth) + cpu.lanes) > StackFloats)
     queries /= 2;

@@ -29,9 +29,10 @@ struct AttentionSchedule {
   AttentionTiles tiles;
   int width; // of queries and keys
   int valueWidth;
-  int queryLanes;     // lanes of a vector of queries
-  int contextRows;    // tile of weights x values: queries
-  int contextColumns; // and columns of the value
+  // Of blocks of queries; a step has none.
+  int queryLanes = 1;     // lanes of a vector of queries
+  int contextRows = 1;    // tile of weights x values: queries
+  int contextColumns = 1; // and columns of the value
 };
 
 AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth);

@@ -243,7 +243,7 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
   boundKeys(match, inputs);
   inputs.mayBeSeen = [&](const Coordinates &at) { return region.mayBeSeen(softmax.getScores(), at); };
   RankedTensorType queries = typeOf(match.products->getOperand(0));
-  // What a mask hides differs from head to head, and may be much.
+  // Blocks that a mask hides are left out head by head.
   bool headsDiffer = inputs.keyStart || inputs.mayBeSeen({0, 0, 0, 0}).defined();
   int heads = queries.isDynamicDim(1) || headsDiffer ? 1 : int(queries.getDimSize(1));
   AttentionSchedule schedule = queries.getDimSize(2) == 1

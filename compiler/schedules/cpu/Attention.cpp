@@ -37,7 +37,8 @@ public:
   }
 
 private:
-  /// What all stages of a task share: one block of queries, one head, one batch row, memory on the stack.
+  /// What all stages of a task share: one block of queries, one head (a step: heads side by side), one
+  /// batch row, memory on the stack.
   Func &local(Func &stage, bool hasBlock) {
     stage.store_in(MemoryType::Stack);
     stage.bound_extent(s.queryBlock, 1).bound_extent(s.head, tiles.heads).bound_extent(s.batch, 1);
@@ -46,6 +47,7 @@ private:
     return stage;
   }
 
+  /// As local, of one of the heads that are side by side.
   Func &ofOneHead(Func &stage) {
     stage.store_in(MemoryType::Stack).bound_extent(s.block, 1).bound_extent(s.queryBlock, 1);
     return stage.bound_extent(s.head, 1).bound_extent(s.batch, 1);
