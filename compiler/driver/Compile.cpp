@@ -64,6 +64,7 @@ NarrowWeights findNarrowWeights(mlir::ModuleOp module) {
     narrow.integers |= element.isInteger();
     narrow.bfloats |= element.isBF16();
   }
+  module.walk([&](attn::MatmulOp product) { narrow.bfloats |= product.getRounded(); });
   return narrow;
 }
 

@@ -10,7 +10,7 @@
 
 namespace attnc {
 
-/// A kernel's name has the type of its weights behind their widths.
+/// A kernel's name has the type of what it multiplies behind the widths.
 double Profile::arithmeticLimitOf(const KernelLine &line) const {
   const auto has = [&](const char *type) { return line.kernel.find(type) != line.kernel.npos; };
   return has("_i8") ? int8Limit : has("_bf16") ? bf16Limit : arithmeticLimit;

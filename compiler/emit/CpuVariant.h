@@ -21,7 +21,7 @@ struct CpuVariant {
   std::string features; // as /proc/cpuinfo names them, separated by spaces
 };
 
-/// What kinds of weights there are beside floats.
+/// What there is beside floats: weights of integers; weights, and products of attention, of bfloat16.
 struct NarrowWeights {
   bool integers = false, bfloats = false;
 };

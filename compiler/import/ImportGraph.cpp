@@ -165,7 +165,7 @@ Operation *GraphImporter::createAttention(const GraphOp &op) {
   Value a = operand(op, 0), b = operand(op, 1);
   switch (*op.kind) {
   case GraphOpKind::Matmul:
-    return attn::MatmulOp::create(build, where, a, b, *op.transposed);
+    return attn::MatmulOp::create(build, where, a, b, *op.transposed, build.roundsProducts());
   case GraphOpKind::AdditiveScores:
     return attn::AdditiveScoresOp::create(build, where, a, b, operand(op, 2));
   case GraphOpKind::ScoreMap:

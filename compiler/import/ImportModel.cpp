@@ -180,12 +180,14 @@ Value ModelImporter::attend(Value queries, const Attention &attention) {
     query = rotate(query, attention.side);
     key = rotate(key, attention.side);
   }
-  Value scores = attn::MatmulOp::create(build, where, query, key, /*transposed=*/true);
+  attn::WeightOp ofQueries = weights.at(symbolOf({attention.role, attention.layer}));
+  bool rounded = ofQueries.getStorage() == attn::Storage::bf16;
+  Value scores = attn::MatmulOp::create(build, where, query, key, /*transposed=*/true, rounded);
   double scale = model.attentionScale->value_or(1 / std::sqrt(double(*attention.side.headWidth)));
   scores = attn::ScaleOp::create(build, where, scores, build.getF32FloatAttr(float(scale)));
   scores = maskScores(mapScores(scores, attention), attention);
   Value shares = attn::SoftmaxOp::create(build, where, scores);
-  Value context = attn::MatmulOp::create(build, where, shares, value, /*transposed=*/false);
+  Value context = attn::MatmulOp::create(build, where, shares, value, /*transposed=*/false, rounded);
   return project(attn::MergeHeadsOp::create(build, where, context), 3);
 }
 

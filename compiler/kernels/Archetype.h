@@ -31,6 +31,12 @@ struct AttentionMatch {
   float factor = 1;
   bool onlyMasked = false;                    // the score function: what is visible stays as it is
   llvm::SmallVector<mlir::Operation *> masks; // that bound the keys
+
+  /// Whether both products may be of bfloat16.
+  bool isRounded() const {
+    auto scores = llvm::dyn_cast<attn::MatmulOp>(products);
+    return scores && scores.getRounded() && attn::MatmulOp(context).getRounded();
+  }
 };
 std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel);
 

@@ -24,7 +24,8 @@ namespace {
 class AttentionBuilder {
 public:
   AttentionBuilder(const AttentionInputs &inputs, const AttentionTiles &tiles) : in(inputs), tiles(tiles) {
-    s.width = Var("width"), s.lane = Var("lane"), s.query = Var("query"), s.keyInTile = Var("keyInTile");
+    s.width = Var("width"), s.pair = Var("pair"), s.lane = Var("lane"), s.query = Var("query"),
+    s.keyInTile = Var("keyInTile");
     s.key = Var("key"), s.tile = Var("tile"), s.block = Var("block"), s.queryBlock = Var("queryBlock");
     s.head = Var("head"), s.batch = Var("batch");
     queries = in.query.extents[1], keys = in.key.extents[1];
@@ -37,7 +38,12 @@ public:
     buildProducts();
     buildScores();
     buildMaximum();
-    buildWeights();
+    if (tiles.isExternal()) {
+      buildExternalContext();
+    } else {
+      buildWeights();
+      buildContext();
+    }
     buildState();
     return s;
   }
@@ -118,20 +124,38 @@ private:
     return tiles.inOrder ? strict_float(sum + term) : sum + term;
   }
 
+  Expr turnedQuery(Expr column) const {
+    Expr query = min(s.queryBlock * tiles.queries + s.query, queries - 1);
+    return in.query.at({column, query, s.head, s.batch}) * in.queryFactor;
+  }
+
   void buildProducts() {
     s.turned = Func("turned");
-    s.turned(s.query, s.width, s.queryBlock, s.head, s.batch) =
-        in.query.at({s.width, min(s.queryBlock * tiles.queries + s.query, queries - 1), s.head, s.batch}) *
-        in.queryFactor;
-    Expr key = readable(firstOfTile(s.tile) + s.keyInTile);
     s.products = Func("products");
     std::vector<Var> at = {s.query, s.keyInTile, s.tile, s.block, s.queryBlock, s.head, s.batch};
+    if (tiles.isExternal())
+      return buildExternalProducts(at);
+    s.turned(s.query, s.width, s.queryBlock, s.head, s.batch) = turnedQuery(s.width);
+    Expr key = readable(firstOfTile(s.tile) + s.keyInTile);
     if (oneQuery())
       return buildProductsByLane(key, at);
     s.inner = RDom(0, in.width, "inner");
     s.products(at) = 0.f;
     s.products(at) =
         plus(s.products(at), term(s.turned(s.query, s.inner, s.queryBlock, s.head, s.batch), s.inner, key));
+  }
+
+  /// An element of a query as a bfloat16 in the upper half; zero past the width.
+  Expr roundedQuery(Expr column) const {
+    return select(column < in.width, bfloatBits(turnedQuery(min(column, in.width - 1))), Expr(uint32_t(0)));
+  }
+
+  void buildExternalProducts(const std::vector<Var> &at) {
+    s.turned(s.query, s.pair, s.queryBlock, s.head, s.batch) =
+        roundedQuery(s.pair * 2 + 1) | (roundedQuery(s.pair * 2) >> 16);
+    s.products.define_extern(tiles.scoring,
+                             {in.memory[0], s.turned, Expr(in.width), Expr(tiles.keys), Expr(in.keyGroup)},
+                             Float(32), at, NameMangling::C);
   }
 
   // One query: the width lies in the lanes, and lanes are added at the end.
@@ -176,38 +200,67 @@ private:
     s.blockMaximum = Func("blockMaximum");
     s.blockMaximum(at) = LowestMaximum;
     s.blockMaximum(at) = max(s.blockMaximum(at), maxPairwise(score, tiles.keyTile));
+    // A stage of its own: what external stages read is computed for one block only, and then gone.
+    s.keptMaximum = Func("keptMaximum");
+    s.keptMaximum(at) = s.blockMaximum(at);
     s.earlier = RDom(0, blockCount(), "earlier");
     s.earlier.where(s.earlier < s.block);
     skipUnseen(s.earlier, s.earlier);
     s.maximumBefore = Func("maximumBefore");
     s.maximumBefore(at) = LowestMaximum;
     s.maximumBefore(at) =
-        max(s.maximumBefore(at), s.blockMaximum(s.query, s.earlier, s.queryBlock, s.head, s.batch));
+        max(s.maximumBefore(at), s.keptMaximum(s.query, s.earlier, s.queryBlock, s.head, s.batch));
     s.maximum = Func("maximum");
-    s.maximum(at) = max(s.maximumBefore(at), s.blockMaximum(at));
+    s.maximum(at) = max(s.maximumBefore(at), s.keptMaximum(at));
   }
 
   void buildWeights() {
     std::vector<Var> at = {s.query, s.block, s.queryBlock, s.head, s.batch};
-    RDom weighted = overTiledKeys("weighted"), summed = overTiles("summed", 1),
-         mixed = overTiledKeys("mixed");
-    auto weight = [&](const RDom &domain, int i = 0) -> Expr {
-      return s.weights(s.query, inBlock(domain) + i, s.block, s.queryBlock, s.head, s.batch);
+    RDom weighted = overTiledKeys("weighted"), summed = overTiles("summed", 1);
+    auto weight = [&](int i) -> Expr {
+      return s.weights(s.query, inBlock(summed) + i, s.block, s.queryBlock, s.head, s.batch);
     };
     Expr score = s.scores(s.query, inBlock(weighted), s.block, s.queryBlock, s.head, s.batch);
     s.weights = Func("weights");
     s.weights(s.query, s.key, s.block, s.queryBlock, s.head, s.batch) = undef<float>();
     s.weights(s.query, inBlock(weighted), s.block, s.queryBlock, s.head, s.batch) =
-        weightOf(score - s.maximum(at));
+        weightOf(score - s.blockMaximum(at));
     s.blockSum = Func("blockSum");
     s.blockSum(at) = 0.f;
-    s.blockSum(at) += sumPairwise([&](int i) { return weight(summed, i); }, tiles.keyTile);
+    s.blockSum(at) += sumPairwise(weight, tiles.keyTile);
+  }
+
+  void buildContext() {
     s.blockContext = Func("blockContext");
-    Expr value = in.value.at(
-        {s.width, readable(s.block * tiles.keys + inBlock(mixed)), s.head / in.valueGroup, s.batch});
-    std::vector<Var> mixedAt = {s.width, s.query, s.block, s.queryBlock, s.head, s.batch};
-    s.blockContext(mixedAt) = 0.f;
-    s.blockContext(mixedAt) = plus(s.blockContext(mixedAt), weight(mixed) * value);
+    std::vector<Var> at = {s.width, s.query, s.block, s.queryBlock, s.head, s.batch};
+    RDom mixed = overTiledKeys("mixed");
+    Expr key = readable(s.block * tiles.keys + inBlock(mixed));
+    Expr value = in.value.at({s.width, key, s.head / in.valueGroup, s.batch});
+    Expr weight = s.weights(s.query, inBlock(mixed), s.block, s.queryBlock, s.head, s.batch);
+    s.blockContext(at) = 0.f;
+    s.blockContext(at) = plus(s.blockContext(at), weight * value);
+  }
+
+  /// One stage weighs the scores and mixes the values. Its second result holds the sums of weights, in column
+  /// 0.
+  void buildExternalContext() {
+    Expr first = s.block * tiles.keys, begin = 0;
+    if (in.keyStart)
+      begin = max(s.firstKey(s.queryBlock, s.head, s.batch) - first, 0) / tiles.keyTile * tiles.keyTile;
+    s.mixedKeys = Func("mixedKeys");
+    s.mixedKeys(s.lane, s.block, s.queryBlock, s.head, s.batch) =
+        select(s.lane == 0, begin, min(end() - first, tiles.keys));
+    s.mixed = Func("mixed");
+    std::vector<Var> at = {s.width, s.query, s.block, s.queryBlock, s.head, s.batch};
+    s.mixed.define_extern(tiles.mixing,
+                          {s.scores, s.blockMaximum, in.memory[1], s.mixedKeys, Expr(in.valueWidth),
+                           Expr(tiles.keys), Expr(in.valueGroup)},
+                          {Float(32), Float(32)}, at, NameMangling::C);
+    s.blockContext = Func("blockContext");
+    s.blockContext(at) = s.mixed(at)[0];
+    s.blockSum = Func("blockSum");
+    s.blockSum(s.query, s.block, s.queryBlock, s.head, s.batch) =
+        s.mixed(0, s.query, s.block, s.queryBlock, s.head, s.batch)[1];
   }
 
   // The sum of weights rides behind the context, one vector of equal lanes, so that both are one stage and
@@ -216,6 +269,8 @@ private:
     std::vector<Var> perBlock = {s.query, s.block, s.queryBlock, s.head, s.batch};
     s.decay = Func("decay");
     s.decay(perBlock) = weightOf(s.maximumBefore(perBlock) - s.maximum(perBlock));
+    s.share = Func("share");
+    s.share(perBlock) = weightOf(s.keptMaximum(perBlock) - s.maximum(perBlock));
     s.blocks = RDom(0, blockCount(), "blocks");
     s.blocks.where(s.blocks * tiles.keys < end());
     skipUnseen(s.blocks, s.blocks);
@@ -226,7 +281,8 @@ private:
     std::vector<Var> at = {s.width, s.query, s.queryBlock, s.head, s.batch};
     s.state = Func("state");
     s.state(at) = 0.f;
-    s.state(at) = s.state(at) * s.decay(s.query, s.blocks, s.queryBlock, s.head, s.batch) + added;
+    s.state(at) = s.state(at) * s.decay(s.query, s.blocks, s.queryBlock, s.head, s.batch) +
+                  added * s.share(s.query, s.blocks, s.queryBlock, s.head, s.batch);
 
     Expr sum = s.state(in.valueWidth, s.query, s.queryBlock, s.head, s.batch);
     s.inverse = Func("inverse");

@@ -34,7 +34,8 @@ struct AttentionInputs {
   /// Whether the key at (key, query, head, batch) may be seen, from what is known before scores are. Not
   /// defined where nothing but the bounds above hides keys.
   std::function<Halide::Expr(const Coordinates &at)> mayBeSeen;
-  int width = 0; // of queries and keys
+  std::vector<Halide::ImageParam> memory; // keys and values as external stages read them; empty: none can
+  int width = 0;                          // of queries and keys
   int valueWidth = 0;
 };
 
@@ -45,6 +46,11 @@ struct AttentionTiles {
   int lanes;            // of the context's width; divides both widths
   int heads = 1;        // of a task, side by side: their parts of a key lie together (one query per row only)
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
+  // The functions that add up products of bfloat16 (emit/shim): scores of 32 queries with 32 keys, and their
+  // weights with a block of values. Null: Halide's loops do, in float32.
+  const char *scoring = nullptr, *mixing = nullptr;
+
+  bool isExternal() const { return scoring; }
 };
 
 /// Stages in the order of computation. Scores are transposed (queries in the lanes), so that keys are read as
@@ -53,21 +59,24 @@ struct AttentionTiles {
 struct AttentionStages {
   Halide::Func firstKey; // the first key that the block of queries sees; where keys have a start
   Halide::Func seen;     // block ...: 1 where some query may see a key; where that is not known from bounds
-  Halide::Func turned;   // query x width: the block of queries, factor applied
-  Halide::Func partials; // lane x key x block ...: products by lane (one query per row only)
-  Halide::Func products; // query x key in tile x tile x block ...
-  Halide::Func scores;   // query x key x block ...
+  Halide::Func turned; // query x width: the block of queries, factor applied (external: query x pair, words)
+  Halide::Func partials;      // lane x key x block ...: products by lane (one query per row only)
+  Halide::Func products;      // query x key in tile x tile x block ...
+  Halide::Func scores;        // query x key x block ...
   Halide::Func blockMaximum;  // query x block ...
+  Halide::Func keptMaximum;   // query x block ...: the same, until the task ends
   Halide::Func maximumBefore; // query x block ...: of the blocks before
   Halide::Func maximum;       // query x block ...: of the blocks so far
-  Halide::Func weights;       // query x key x block ...: 2^(score - maximum)
+  Halide::Func weights;       // query x key x block ...: 2^(score - the block's maximum)
   Halide::Func blockSum;      // query x block ...
   Halide::Func blockContext;  // width x query x block ...
-  Halide::Func decay;         // query x block ...: what the sums so far are multiplied with
+  Halide::Func mixed;         // width x query x block ...: an external stage's context and sums of weights
+  Halide::Func mixedKeys;     // 2 x block ...: where the keys that an external stage mixes begin and end
+  Halide::Func decay, share;  // query x block ...: what the sums so far, and the block's, are multiplied with
   Halide::Func state;         // width + lanes x query ...: context, then the sum of weights
   Halide::Func inverse;       // query ...
   Halide::Func result;        // width x query x head x batch
-  Halide::Var width, lane, query, keyInTile, key, tile, block, queryBlock, head, batch;
+  Halide::Var width, pair, lane, query, keyInTile, key, tile, block, queryBlock, head, batch;
   Halide::RDom looked;      // seen: x: key at once, y: keys, z: query
   Halide::RDom inner;       // products: over the width
   Halide::RDom acrossLanes; // products: over the lanes of partials

@@ -5,6 +5,8 @@
 
 #include "compiler/kernels/Linear.h"
 
+#include "compiler/kernels/Math.h"
+
 using namespace Halide;
 
 namespace attnc {
@@ -48,15 +50,9 @@ static bool addsFreely(const PanelMatrix &weight) {
   return weight.group != 2 || weight.in > fewInputs;
 }
 
-// To the nearest, ties to even.
 LinearInputs withRoundedRows(LinearInputs inputs) {
   auto exact = inputs.input.at;
-  inputs.input.at = [exact](const Coordinates &at) {
-    Expr bits = reinterpret<uint32_t>(exact(at));
-    Expr rounded =
-        (bits + (Expr(uint32_t(0x7fff)) + ((bits >> 16) & uint32_t(1)))) & Expr(uint32_t(0xffff0000));
-    return reinterpret<float>(rounded);
-  };
+  inputs.input.at = [exact](const Coordinates &at) { return reinterpret<float>(bfloatBits(exact(at))); };
   return inputs;
 }
 

@@ -70,6 +70,11 @@ Expr tanhFast(Expr x) {
 
 Expr sigmoidFast(Expr x) { return 1.f / (1.f + expFast(-x)); }
 
+Expr bfloatBits(Expr x) {
+  Expr bits = reinterpret<uint32_t>(x);
+  return (bits + (Expr(uint32_t(0x7fff)) + ((bits >> 16) & uint32_t(1)))) & Expr(uint32_t(0xffff0000));
+}
+
 Expr sumPairwise(const std::function<Expr(int)> &element, int count) {
   if (count == 1)
     return element(0);

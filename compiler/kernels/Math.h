@@ -33,6 +33,9 @@ Halide::Expr tanhFast(Halide::Expr x);
 /// 1 / (1 + e^-x).
 Halide::Expr sigmoidFast(Halide::Expr x);
 
+/// The bits of `x` rounded to bfloat16 (to the nearest, ties to even), whose lower half is zero.
+Halide::Expr bfloatBits(Halide::Expr x);
+
 /// Adds `count` (a power of two) elements pairwise, halves first: the order never depends on the compiler.
 Halide::Expr sumPairwise(const std::function<Halide::Expr(int)> &element, int count);
 

@@ -151,6 +151,17 @@ LinearInputs Region::linear(attn::LinearOp op) {
   return linear;
 }
 
+std::vector<Halide::ImageParam> Region::memory(mlir::ValueRange values) {
+  std::vector<Halide::ImageParam> found;
+  for (mlir::Value value : values) {
+    auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
+    if (!argument || isPanels(typeOf(value)))
+      return {};
+    found.push_back(inputs[argument.getArgNumber()]);
+  }
+  return found;
+}
+
 std::function<Expr(Expr)> Region::vector(mlir::Value value) {
   if (!value)
     return {};

@@ -45,6 +45,9 @@ public:
   /// The inputs of a linear, its weight as panels.
   LinearInputs linear(attn::LinearOp op);
 
+  /// The arguments that `values` are, for stages that read memory themselves; none where one is computed.
+  std::vector<Halide::ImageParam> memory(mlir::ValueRange values);
+
   /// An element of a vector that is a kernel's input.
   std::function<Halide::Expr(Halide::Expr)> vector(mlir::Value value);
 

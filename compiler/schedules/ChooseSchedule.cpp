@@ -148,12 +148,28 @@ AttentionSchedule chooseStepAttention(const CpuTarget &cpu, int width, int value
   return {tiles, width, valueWidth};
 }
 
+/// 32 queries by 32 keys, which are four of AMX's tiles. The scores of a block of keys are 16 KiB, and what
+/// is mixed is as much for the widest heads: Halide puts no more than that on the stack.
+static bool chooseExternal(const CpuTarget &cpu, AttentionSchedule &schedule) {
+  constexpr int widest = 128;
+  if ((!cpu.hasMatrixTiles && !cpu.isZen4) || std::max(schedule.width, schedule.valueWidth) > widest)
+    return false;
+  AttentionTiles &tiles = schedule.tiles;
+  tiles = {32, KeysPerBlock, 32, attentionLanes(cpu, schedule.width, schedule.valueWidth)};
+  tiles.scoring = cpu.hasMatrixTiles ? "attnc_score_bfloats" : "attnc_score_bfloat_vectors";
+  tiles.mixing = cpu.hasMatrixTiles ? "attnc_mix_bfloats" : "attnc_mix_bfloat_vectors";
+  schedule.queryLanes = cpu.lanes;
+  return true;
+}
+
 // Products: `keyTile` keys by one or two vectors of queries, as many sums as a matmul's tile has. Context:
 // `contextRows` x `contextColumns`, counted alike. 128 keys x 32 queries of scores are 16 KiB, and so is
 // their state up to a width of 112; wider heads take fewer queries.
-AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth) {
+AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool rounds) {
   int lanes = attentionLanes(cpu, width, valueWidth);
   AttentionSchedule schedule{{}, width, valueWidth};
+  if (rounds && chooseExternal(cpu, schedule))
+    return schedule;
   int queries = cpu.lanes * 2;
   while (queries > 2 && queries * (std::max(width, valueWidth) + cpu.lanes) > StackFloats)
     queries /= 2;

@@ -35,7 +35,8 @@ struct AttentionSchedule {
   int contextColumns = 1; // and columns of the value
 };
 
-AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth);
+/// `rounds`: whether external stages may sum up products of bfloat16.
+AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool rounds = false);
 
 /// Of a step, one query per row. `heads`: as many may be worked on side by side.
 AttentionSchedule chooseStepAttention(const CpuTarget &cpu, int width, int valueWidth, int heads);

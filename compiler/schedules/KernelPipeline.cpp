@@ -200,6 +200,8 @@ AttentionInputs PipelineBuilder::attentionInputs(const AttentionMatch &match) {
   inputs.valueGroup = headsPerGroup(context.getLhs(), context.getRhs());
   if (auto additive = llvm::dyn_cast<attn::AdditiveScoresOp>(match.products))
     inputs.term = region.additiveTerm(additive);
+  if (match.isRounded())
+    inputs.memory = region.memory({key, context.getRhs()});
   inputs.queryFactor = match.onlyMasked ? match.factor * Log2E : match.factor;
   inputs.width = widthOf(query);
   inputs.valueWidth = widthOf(context.getRhs());
@@ -246,9 +248,10 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
   // Blocks that a mask hides are left out head by head.
   bool headsDiffer = inputs.keyStart || inputs.mayBeSeen({0, 0, 0, 0}).defined();
   int heads = queries.isDynamicDim(1) || headsDiffer ? 1 : int(queries.getDimSize(1));
-  AttentionSchedule schedule = queries.getDimSize(2) == 1
-                                   ? chooseStepAttention(cpu, inputs.width, inputs.valueWidth, heads)
-                                   : chooseAttention(cpu, inputs.width, inputs.valueWidth);
+  AttentionSchedule schedule =
+      queries.getDimSize(2) == 1
+          ? chooseStepAttention(cpu, inputs.width, inputs.valueWidth, heads)
+          : chooseAttention(cpu, inputs.width, inputs.valueWidth, !inputs.memory.empty());
   AttentionStages stages = buildAttention(inputs, schedule.tiles);
   scheduleAttention(stages, schedule);
   attn::MatmulOp context = match.context;

@@ -534,6 +534,8 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Multiplies matrices of one batch and head: `lhs x rhs`, or `lhs x rhs^T`";
   let description = [{
+    `rounded`: a kernel of many queries may round both sides to bfloat16; sums are of float32.
+
     Constraints:
     * (C1) both sides have the same rank, at least two.
     * (C2) the axes before the last two agree, but for the heads of values with four axes: those of the right
@@ -546,9 +548,11 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
     %s = attn.matmul %q, %k transposed : (tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>, tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>) -> tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
     ```
   }];
-  let arguments = (ins Attn_Float:$lhs, Attn_Float:$rhs, UnitAttr:$transposed);
+  let arguments = (ins Attn_Float:$lhs, Attn_Float:$rhs, UnitAttr:$transposed, UnitAttr:$rounded);
   let results = (outs Attn_Float:$result);
-  let assemblyFormat = "$lhs `,` $rhs (`transposed` $transposed^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $lhs `,` $rhs (`transposed` $transposed^)? (`rounded` $rounded^)? attr-dict `:` functional-type(operands, results)
+  }];
   let hasVerifier = 1; // matmul_c1, matmul_c2, matmul_c3
 }
 

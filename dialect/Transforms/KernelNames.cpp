@@ -38,6 +38,8 @@ static std::string describeAttention(Block &body) {
   else if (!body.getOps<TakeOp>().empty())
     name += "_shared";
   name += "_" + headsOf((*makers.begin()).getOperand(0));
+  if (llvm::any_of(body.getOps<MatmulOp>(), [](MatmulOp product) { return product.getRounded(); }))
+    name += "_bf16";
   for (Operation &op : body.without_terminator())
     if (!isa<MatmulOp, SoftmaxOp, ScaleOp, TakeOp, LookupOp>(op))
       name += "_" + StringRef(suffixOf(op)).split("_mask").first.split("_scores").first.str();

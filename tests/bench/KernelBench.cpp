@@ -85,23 +85,23 @@ std::string quantiseText(int in) {
          ", " + s + ")\n  attn.yield %0#0, %0#1 : " + bytes + ", " + s + "\n}\n";
 }
 
-std::string attentionText(bool causal, bool padded = false) {
+std::string attentionText(bool causal, bool padded = false, bool rounded = false) {
   std::string q = "tensor<?x8x?x64xf32, #attn.axes<batch, head, query, width>>";
   std::string k = causal ? q : "tensor<?x8x?x64xf32, #attn.axes<batch, head, key, width>>";
   std::string s = causal ? "tensor<?x8x?x?xf32, #attn.axes<batch, head, query, query>>"
                          : "tensor<?x8x?x?xf32, #attn.axes<batch, head, query, key>>";
-  std::string lengths = "tensor<?xi32, #attn.axes<batch>>";
+  std::string lengths = "tensor<?xi32, #attn.axes<batch>>", rounding = rounded ? " rounded" : "";
   std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %k: " + k + ", %v: " + k +
-                     (padded ? ", %lengths: " + lengths : "") +
-                     "):\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + k + ") -> " + s +
+                     (padded ? ", %lengths: " + lengths : "") + "):\n  %0 = attn.matmul %q, %k transposed" +
+                     rounding + " : (" + q + ", " + k + ") -> " + s +
                      "\n  %1 = attn.scale %0 by 0.125 : " + s + "\n";
   if (causal)
     text += "  %2 = attn.causal_mask %1 : " + s + "\n";
   if (padded)
     text += "  %2 = attn.padding_mask %1, %lengths : (" + s + ", " + lengths + ") -> " + s + "\n";
   return text + "  %3 = attn.softmax " + (causal || padded ? "%2" : "%1") + " : " + s +
-         "\n  %4 = attn.matmul %3, %v : (" + s + ", " + k + ") -> " + q + "\n  attn.yield %4 : " + q +
-         "\n}\n";
+         "\n  %4 = attn.matmul %3, %v" + rounding + " : (" + s + ", " + k + ") -> " + q +
+         "\n  attn.yield %4 : " + q + "\n}\n";
 }
 
 /// One query for each row, as a decoder's step asks.
@@ -154,15 +154,19 @@ std::vector<Measurement> measurements() {
   for (int64_t rows : {1, 256})
     all.push_back(
         {"quantise " + std::to_string(rows) + " x 512", quantiseText(512), {{"row", rows}}, 512.0 * rows, 0});
-  for (int64_t length : {512, 513, 128, 33})
-    for (bool causal : {false, true}) {
-      double pairs = double(length) * double(length) * (causal ? 0.5 : 1);
-      all.push_back({(causal ? "causal attention " : "attention ") + std::to_string(length) + " x 8 x 64",
-                     attentionText(causal),
-                     {{"batch", 1}, {"query", length}, {"key", length}},
-                     4.0 * 8 * 64 * pairs,
-                     0});
-    }
+  for (bool rounded : {false, true})
+    for (int64_t length : {512, 513, 128, 33})
+      for (bool causal : {false, true}) {
+        double pairs = double(length) * double(length) * (causal ? 0.5 : 1);
+        all.push_back({std::string(rounded ? "bf16 " : "") + (causal ? "causal attention " : "attention ") +
+                           std::to_string(length) + " x 8 x 64",
+                       attentionText(causal, false, rounded),
+                       {{"batch", 1}, {"query", length}, {"key", length}},
+                       4.0 * 8 * 64 * pairs,
+                       0,
+                       0,
+                       rounded ? Measurement::Bf16 : Measurement::Float});
+      }
   for (auto [rows, keys] : {std::pair(1, 16), std::pair(1, 32), std::pair(1, 512), std::pair(64, 32)}) {
     double bytes = 4.0 * 2 * 8 * 64 * rows * keys;
     all.push_back({"step attention " + std::to_string(rows) + " x 8 x 64, " + std::to_string(keys) + " keys",

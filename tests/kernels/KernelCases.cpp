@@ -10,6 +10,8 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
+#include <stdexcept>
 
 namespace attnc::test {
 
@@ -257,6 +259,41 @@ std::vector<KernelCase> attentionCases() {
   for (int width : {72, 128})
     cases.push_back(crossStep(width));
   cases.push_back(attendCase());
+  return cases;
+}
+
+/// Both products may be of bfloat16 (u = 2^-8). Elements are even in [-1, 1], so products of two rounded ones
+/// err by a third of sqrt(2 / 3) u in the mean (square), and scores, sums of `width` of them by 1 /
+/// sqrt(width), by as much: six times that are 1.6 u. Weights err by as much, relatively, and by u, and
+/// values by u: in a mean of values in [-1, 1] these are less than 4 u.
+static KernelCase rounded(KernelCase kernelCase) {
+  size_t at = 0;
+  while ((at = kernelCase.text.find("attn.matmul", at)) != std::string::npos) {
+    at = kernelCase.text.find(" : ", at);
+    kernelCase.text.insert(at, " rounded");
+  }
+  kernelCase.name += "_rounded";
+  kernelCase.roundedRows = 0x1p-6;
+  return kernelCase;
+}
+
+std::vector<KernelCase> roundedAttentionCases() {
+  std::vector<KernelCase> cases;
+  for (const KernelCase &kernelCase : attentionCases())
+    if (kernelCase.sizes.front().count("query"))
+      cases.push_back(rounded(kernelCase));
+  // Keys that have a start, masks that are looked at, scores that are changed, and heads that share keys.
+  const std::set<std::string> others = {"attention_window_64_140_5", "attention_documents_window_64",
+                                        "attention_alibi_72",        "attention_prefix_80",
+                                        "attention_8_over_2_64x64",  "attention_2_over_2_20x72"};
+  size_t found = 0;
+  for (const KernelCase &kernelCase : scoreCases())
+    if (others.count(kernelCase.name)) {
+      cases.push_back(rounded(kernelCase));
+      ++found;
+    }
+  if (found != others.size())
+    throw std::logic_error("a case that is to be rounded has another name");
   return cases;
 }
 

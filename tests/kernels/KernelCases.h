@@ -31,6 +31,8 @@ struct KernelCase {
 
 std::vector<KernelCase> matmulCases();
 std::vector<KernelCase> attentionCases();
+/// Attention of many queries whose products may be of bfloat16.
+std::vector<KernelCase> roundedAttentionCases();
 /// Attention with other scores, masks and heads.
 std::vector<KernelCase> scoreCases();
 /// Work on the rows of heads.

@@ -68,8 +68,15 @@ void checkCases(const std::vector<KernelCase> &cases, const Variant &variant) {
   }
 }
 
+/// Where nothing is rounded, one case shows that it is not.
+std::vector<KernelCase> roundedCasesOf(const Variant &variant) {
+  std::vector<KernelCase> cases = roundedAttentionCases();
+  return variant.roundsRows() ? cases : std::vector<KernelCase>(1, cases.front());
+}
+
 TEST_P(KernelTest, MatmulEqualsReference) { checkCases(matmulCases(), GetParam()); }
 TEST_P(KernelTest, AttentionEqualsReference) { checkCases(attentionCases(), GetParam()); }
+TEST_P(KernelTest, RoundedAttentionEqualsReference) { checkCases(roundedCasesOf(GetParam()), GetParam()); }
 TEST_P(KernelTest, ScoresEqualReference) { checkCases(scoreCases(), GetParam()); }
 TEST_P(KernelTest, HeadsEqualReference) { checkCases(headCases(), GetParam()); }
 TEST_P(KernelTest, VocabularyEqualsReference) { checkCases(vocabularyCases(), GetParam()); }
@@ -184,7 +191,7 @@ TEST_P(KernelTest, VocabularyRowsHaveTheSameBitsInEveryRowClass) {
 
 /// Nor queries on those after them: in a batch there are as many as the longest target has.
 TEST_P(KernelTest, AttentionRowsDoNotDependOnTheirCompany) {
-  for (const auto &cases : {attentionCases(), scoreCases()})
+  for (const auto &cases : {attentionCases(), roundedCasesOf(GetParam()), scoreCases()})
     for (const KernelCase &kernelCase : cases) {
       TestKernel kernel(kernelCase.text);
       ASSERT_TRUE(kernel.load(GetParam()));
@@ -201,8 +208,11 @@ TEST_P(KernelTest, AttentionRowsDoNotDependOnTheirCompany) {
 
 /// Attention with padding: a sentence alone, without its padding, gives the bits it has in a padded batch.
 TEST_P(KernelTest, AttentionDoesNotDependOnPadding) {
-  for (const KernelCase &kernelCase : attentionCases()) {
-    if (kernelCase.name != "attention_64_padding" && kernelCase.name != "attention_20_padding")
+  std::vector<KernelCase> cases = roundedCasesOf(GetParam());
+  llvm::append_range(cases, attentionCases());
+  for (const KernelCase &kernelCase : cases) {
+    llvm::StringRef name = kernelCase.name;
+    if (!name.starts_with("attention_64_padding") && !name.starts_with("attention_20_padding"))
       continue;
     TestKernel kernel(kernelCase.text);
     ASSERT_TRUE(kernel.load(GetParam()));
@@ -225,8 +235,9 @@ TEST_P(KernelTest, AttentionDoesNotDependOnPadding) {
 }
 
 TEST_P(KernelTest, ResultsDoNotDependOnThreads) {
-  for (const auto &cases : {matmulCases(), attentionCases(), scoreCases(), headCases(), vocabularyCases(),
-                            rowCases(), cellCases(), storedMatmulCases(), storedVocabularyCases()}) {
+  for (const auto &cases :
+       {matmulCases(), attentionCases(), roundedCasesOf(GetParam()), scoreCases(), headCases(),
+        vocabularyCases(), rowCases(), cellCases(), storedMatmulCases(), storedVocabularyCases()}) {
     const KernelCase &kernelCase = cases.front();
     TestKernel kernel(kernelCase.text);
     ASSERT_TRUE(kernel.load(GetParam()));
@@ -286,14 +297,15 @@ bool isOfSanitizer(llvm::StringRef symbol) {
 TEST_P(KernelTest, ObjectsNeedOnlyThePool) {
   if (GetParam().asserts)
     GTEST_SKIP() << "checked kernels call halide_error_...";
-  for (const auto &cases : {matmulCases(), attentionCases(), scoreCases(), headCases(), vocabularyCases(),
-                            rowCases(), cellCases(), storedMatmulCases(), storedVocabularyCases()})
+  for (const auto &cases :
+       {matmulCases(), attentionCases(), roundedCasesOf(GetParam()), scoreCases(), headCases(),
+        vocabularyCases(), rowCases(), cellCases(), storedMatmulCases(), storedVocabularyCases()})
     for (const KernelCase &kernelCase : cases) {
       TestKernel kernel(kernelCase.text);
       ASSERT_TRUE(kernel.load(GetParam()));
       for (const std::string &symbol : kernel.undefinedSymbols())
         EXPECT_TRUE(symbol == "halide_do_par_for" || symbol == "memset" || symbol == "memcpy" ||
-                    llvm::StringRef(symbol).starts_with("attnc_multiply_") || isOfSanitizer(symbol))
+                    llvm::StringRef(symbol).starts_with("attnc_") || isOfSanitizer(symbol))
             << kernelCase.name << " needs " << symbol;
     }
 }

@@ -231,6 +231,31 @@ TEST_F(Import, TurnsQueriesAndKeysOfSelfAttention) {
   EXPECT_FALSE(angles.getInterleaved());
 }
 
+TEST_F(Import, RoundsAttentionWhoseQueriesAreOfBfloat16) {
+  auto roundedOf = [&](const std::string &types) {
+    auto module = import("types: " + types + "\n" + smallModel());
+    EXPECT_TRUE(module) << printed(diagnostics);
+    std::string rounded;
+    module->walk([&](attn::MatmulOp product) { rounded += product.getRounded() ? "r" : "-"; });
+    return rounded;
+  };
+  EXPECT_EQ(roundedOf("{default: f32}"),
+            "------"); // of the encoder, the decoder, and the decoder to the source
+  EXPECT_EQ(roundedOf("{default: int8}"), "------");
+  EXPECT_EQ(roundedOf("{default: bf16}"), "rrrrrr");
+  EXPECT_EQ(roundedOf("{default: bf16, layers: {decoder.layers.0.self_attn.q_proj.weight: f32}}"), "rr--rr");
+}
+
+TEST_F(Import, RoundsProductsOfAGraphOfBfloat16) {
+  const std::string graph = "graph:\n  inputs: {x: {shape: [query, width: 3]}, y: {shape: [key, width: 3]}}\n"
+                            "  ops: {z: {matmul: [x, y], transposed: true}}\n  outputs: z\n";
+  for (bool rounds : {false, true}) {
+    auto module = import(graph + (rounds ? "types: {default: bf16}\n" : ""));
+    ASSERT_TRUE(module) << printed(diagnostics);
+    module->walk([&](attn::MatmulOp product) { EXPECT_EQ(product.getRounded(), rounds); });
+  }
+}
+
 TEST_F(Import, OffsetsLearnedPositionsAndComputesSinusoids) {
   auto learned =
       import(smallModel("{random: 1}", "  positions: {kind: learned, start: 2, max_length: 10}\n"));

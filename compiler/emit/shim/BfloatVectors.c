@@ -27,8 +27,8 @@ static inline __m512i broadcastPair(const uint8_t *pair) {
 }
 
 /* A tile of `height` rows by `width` panels, which are known where this is inlined: sums become registers. */
-static inline __attribute__((always_inline)) void multiplyTile(const block *b, int row, int panel,
-                                                               const int height, const int width) {
+static inline __attribute__((always_inline)) void
+multiplyTile(const block *b, int row, int panel, const int height, const int width, const int pairBytes) {
   const int vectors = width * PanelVectors;
   const uint8_t *rows = b->rows + row * b->rowBytes, *columns = b->panels + panel * b->panelBytes;
   uint8_t *to = b->sums + row * b->sumBytes + panel * GroupBytes;
@@ -42,7 +42,7 @@ static inline __attribute__((always_inline)) void multiplyTile(const block *b, i
   for (int step = 0; step < b->steps; ++step) {
     _Pragma("GCC unroll 4") for (int pair = 0; pair < StepPairs; ++pair) {
       const uint8_t *group = columns + step * StepBytes + pair * GroupBytes;
-      const uint8_t *inputs = rows + step * TileBytes + pair * PairBytes;
+      const uint8_t *inputs = rows + (step * StepPairs + pair) * (long)pairBytes;
       __m512i weights[MostPanels * PanelVectors];
       UNROLL for (int j = 0; j < vectors; ++j) {
         const uint8_t *lanes = group + j / PanelVectors * b->panelBytes + j % PanelVectors * TileBytes;
@@ -67,9 +67,9 @@ static inline __attribute__((always_inline)) void multiplyTile(const block *b, i
   static void stripe##height(const block *b, int row) {                                                      \
     int panel = 0;                                                                                           \
     for (; panel + width <= b->panelCount; panel += width)                                                   \
-      multiplyTile(b, row, panel, height, width);                                                            \
+      multiplyTile(b, row, panel, height, width, PairBytes);                                                 \
     for (; panel < b->panelCount; ++panel)                                                                   \
-      multiplyTile(b, row, panel, height, 1);                                                                \
+      multiplyTile(b, row, panel, height, 1, PairBytes);                                                     \
   }
 
 /* Few rows are summed up for more panels at once, for as many sums under way. */
@@ -102,4 +102,30 @@ static void multiplyBlock(const block *b) {
 /* rows: float, `width` inputs; panels: 32 x pairs x panels of words; sums: float columns x rows. */
 int attnc_multiply_bfloat_vectors(buffer *rows, buffer *panels, int width, buffer *sums) {
   return multiplyRounded(rows, panels, width, sums, multiplyBlock);
+}
+
+/* Weights of 32 queries, as `pairUpRows` lays them: a pair's are side by side. */
+static void multiplyWeights(const block *b) {
+  for (int panel = 0; panel < b->panelCount; ++panel) {
+    multiplyTile(b, 0, panel, 11, 1, GroupBytes);
+    multiplyTile(b, 11, panel, 11, 1, GroupBytes);
+    multiplyTile(b, 22, panel, 10, 1, GroupBytes);
+  }
+}
+
+static void readPairs(block *b, const uint8_t *weights, uint8_t *spare) {
+  (void)spare;
+  b->rows = weights;
+  b->rowBytes = PairBytes;
+}
+
+/* Attention: see scoreRounded and mixRounded. */
+int attnc_score_bfloat_vectors(buffer *input, buffer *queries, int width, int keys, int group, buffer *sums) {
+  return scoreRounded(input, queries, width, keys, group, sums, multiplyBlock);
+}
+
+int attnc_mix_bfloat_vectors(buffer *scores, buffer *maxima, buffer *input, buffer *range, int width,
+                             int keys, int group, buffer *context, buffer *sums) {
+  return mixRounded(scores, maxima, input, range, width, keys, group, context, sums, readPairs,
+                    multiplyWeights);
 }

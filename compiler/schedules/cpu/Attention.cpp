@@ -25,15 +25,17 @@ public:
     scheduleResult();
     scheduleState();
     scheduleScores();
-    if (oneQuery)
-      scheduleProductsByLane();
-    else
-      scheduleProducts();
     scheduleSoftmax();
-    if (oneQuery)
+    if (tiles.isExternal())
+      return scheduleMixed();
+    scheduleWeights();
+    if (oneQuery) {
+      scheduleProductsByLane();
       scheduleContextByKeys();
-    else
+    } else {
+      scheduleProducts();
       scheduleContext();
+    }
   }
 
 private:
@@ -43,13 +45,24 @@ private:
     stage.store_in(MemoryType::Stack);
     stage.bound_extent(s.queryBlock, 1).bound_extent(s.head, tiles.heads).bound_extent(s.batch, 1);
     if (hasBlock)
-      stage.bound_extent(s.block, 1);
+      one(stage, s.block);
     return stage;
+  }
+
+  /// There is one element along `var`. What external stages read is asked of them for outer loops as well,
+  /// and what is not asked for there is not computed: extents must not be bounded.
+  void one(Func &stage, const Var &var) {
+    if (tiles.isExternal())
+      stage.bound_storage(var, 1);
+    else
+      stage.bound_extent(var, 1);
   }
 
   /// As local, of one of the heads that are side by side.
   Func &ofOneHead(Func &stage) {
-    stage.store_in(MemoryType::Stack).bound_extent(s.block, 1).bound_extent(s.queryBlock, 1);
+    one(stage, s.block);
+    one(stage, s.tile);
+    stage.store_in(MemoryType::Stack).bound_extent(s.queryBlock, 1);
     return stage.bound_extent(s.head, 1).bound_extent(s.batch, 1);
   }
 
@@ -83,15 +96,21 @@ private:
       scheduleSeen();
     local(s.inverse, false).compute_at(s.result, level).bound(s.query, 0, tiles.queries);
     overQueries(s.inverse);
+    Var column = tiles.isExternal() ? s.pair : s.width;
+    int columns = tiles.isExternal() ? filledUp(p.width) / 2 : p.width;
+    int lanes = tiles.isExternal() ? 8 : std::min(tiles.lanes, 8);
     local(s.turned, false)
         .compute_at(s.result, level)
         .bound(s.query, 0, tiles.queries)
-        .bound(s.width, 0, p.width);
+        .bound(column, 0, columns);
     if (oneQuery)
-      s.turned.vectorize(s.width, tiles.lanes);
+      s.turned.vectorize(column, tiles.lanes);
     else // all queries of some columns at once: one dense vector of shuffles instead of gathers
-      s.turned.reorder(s.query, s.width).vectorize(s.width, std::min(tiles.lanes, 8)).unroll(s.query);
+      s.turned.reorder(s.query, column).vectorize(column, lanes).unroll(s.query);
   }
+
+  /// External stages read inputs and write columns by the 32.
+  static int filledUp(int width) { return (width + PanelColumns - 1) / PanelColumns * PanelColumns; }
 
   /// Keys in the lanes, as masks from outside lie. All blocks before the first one's work: guards of loops
   /// read what is there before the loop.
@@ -101,7 +120,7 @@ private:
   }
 
   void scheduleState() {
-    local(s.state, false).compute_at(s.result, level);
+    local(s.state, false).compute_at(s.result, level).store_in(LargeStack);
     s.state.bound(s.width, 0, p.valueWidth + tiles.lanes).bound(s.query, 0, tiles.queries);
     s.state.vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
     s.state.update()
@@ -124,11 +143,11 @@ private:
     else
       update.unroll(s.tiledKeys.x);
     ofOneHead(s.products).compute_at(s.scores, s.head);
-    s.products.bound_extent(s.tile, 1).bound(s.query, 0, tiles.queries).bound(s.keyInTile, 0, tiles.keyTile);
-    s.products.unroll(s.keyInTile);
+    s.products.bound(s.query, 0, tiles.queries).bound(s.keyInTile, 0, tiles.keyTile);
   }
 
   void scheduleProducts() {
+    s.products.unroll(s.keyInTile);
     overQueries(s.products);
     Stage update = s.products.update();
     update.reorder(s.query, s.keyInTile, s.inner.x).unroll(s.keyInTile);
@@ -138,13 +157,14 @@ private:
   }
 
   void scheduleProductsByLane() {
+    s.products.unroll(s.keyInTile);
     Stage update = s.products.update();
     update.reorder(s.acrossLanes.x, s.keyInTile);
     if (tiles.lanes > 1)
       update.atomic().vectorize(s.acrossLanes.x);
     update.vectorize(s.keyInTile);
     ofOneHead(s.partials).compute_at(s.scores, s.head);
-    s.partials.bound_extent(s.tile, 1).bound(s.lane, 0, tiles.lanes).bound(s.keyInTile, 0, tiles.keyTile);
+    s.partials.bound(s.lane, 0, tiles.lanes).bound(s.keyInTile, 0, tiles.keyTile);
     s.partials.vectorize(s.lane).unroll(s.keyInTile);
     s.partials.update()
         .reorder(s.lane, s.inner.x, s.keyInTile)
@@ -162,18 +182,24 @@ private:
   }
 
   void scheduleSoftmax() {
-    // Maxima of earlier blocks stay until the task ends.
-    s.blockMaximum.store_in(MemoryType::Stack).compute_at(s.state, s.blocks.x).store_at(s.result, level);
-    s.blockMaximum.bound_extent(s.queryBlock, 1).bound_extent(s.head, tiles.heads).bound_extent(s.batch, 1);
-    s.blockMaximum.bound(s.query, 0, tiles.queries).bound_storage(s.block, MaxKeyBlocks);
-    overQueries(s.blockMaximum);
-    overKeys(s.blockMaximum, 1);
-    for (Func *stage : {&s.maximumBefore, &s.maximum, &s.weights, &s.blockSum, &s.decay}) {
-      local(*stage, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries);
-      overQueries(*stage);
-    }
+    local(s.keptMaximum, false).compute_at(s.state, s.blocks.x).store_at(s.result, level);
+    s.keptMaximum.bound(s.query, 0, tiles.queries).bound_storage(s.block, MaxKeyBlocks);
+    overQueries(s.keptMaximum);
+    for (Func *stage : {&s.blockMaximum, &s.maximumBefore, &s.maximum, &s.decay, &s.share})
+      ofQueries(*stage);
     s.maximumBefore.update().reorder(s.query, s.earlier.x).never_partition_all();
     overQueries(s.maximumBefore.update());
+    overKeys(s.blockMaximum, 1);
+  }
+
+  void ofQueries(Func &stage) {
+    local(stage, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries);
+    overQueries(stage);
+  }
+
+  void scheduleWeights() {
+    ofQueries(s.weights);
+    ofQueries(s.blockSum);
     s.weights.bound(s.key, 0, tiles.keys);
     if (oneQuery) // each lane writes a key of its own
       s.weights.update().allow_race_conditions().vectorize(s.weights.rvars(0)[0]).never_partition_all();
@@ -207,6 +233,12 @@ private:
         .unroll(s.width)
         .unroll(s.query)
         .unroll(keys[0], 4);
+  }
+
+  void scheduleMixed() {
+    local(s.mixedKeys, true).compute_at(s.state, s.blocks.x).bound(s.lane, 0, 2);
+    local(s.mixed, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries);
+    s.mixed.bound(s.width, 0, filledUp(p.valueWidth));
   }
 
   // Some keys of one head after the other, so that values are read as they lie.

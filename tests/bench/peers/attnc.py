@@ -113,9 +113,6 @@ class Attnc:
 
     def compile(self, row: Row) -> None:
         key = spec_name(row), row.dtype
-        if row.dtype != "f32" and row.task in ("attention", "causal"):
-            self.lacks[key] = "types are of weights: attention has none and computes in float32"
-            return
         spec = write_spec(self.folder, self.attnc, row)
         self.bundle(row).parent.mkdir(exist_ok=True)
         done = subprocess.run([self.attnc, "compile", spec, "--dtype", row.dtype, "--target", "host", "-o",
