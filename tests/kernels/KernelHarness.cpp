@@ -9,6 +9,7 @@
 #include "compiler/emit/CompileKernel.h"
 #include "compiler/emit/CpuVariant.h"
 #include "compiler/emit/shim/EmbeddedFiles.h"
+#include "tests/kernels/TileEmulator.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -73,8 +74,12 @@ std::vector<Variant> runnableVariants() {
     variants.push_back({"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41", false});
   Variant checked = {variants.back().name + "_asserts", variants.back().halide, true};
   for (const attnc::CpuVariant &typed : llvm::cantFail(attnc::parseTargets("vnni,zen4,amx")))
-    if (attnc::runsHere(typed) && (!attnc::hasMatrixTiles(typed) || mayUseTiles()))
+    if (attnc::runsHere(typed) && (!attnc::hasMatrixTiles(typed) || mayUseTiles())) {
       variants.push_back({typed.name, typed.target, false});
+    } else if (attnc::hasMatrixTiles(typed) && getenv("ATTNC_EMULATE_TILES")) {
+      emulateTiles();
+      variants.push_back({typed.name, typed.target, false});
+    }
   if (variants.back().roundsRows())
     variants.push_back({variants.back().name + "_asserts", variants.back().halide, true});
   variants.push_back(checked);

@@ -1,0 +1,16 @@
+//===- TileEmulator.h - AMX's instructions on machines without --------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ATTNC_TESTS_KERNELS_TILE_EMULATOR_H
+#define ATTNC_TESTS_KERNELS_TILE_EMULATOR_H
+
+namespace attnc::test {
+
+/// Has this process execute matrix instructions (Intel's manual, volume 2, AMX-TILE, AMX-INT8 and AMX-BF16)
+/// which the processor does not know, one by one when they trap. A microsecond each: for results, not for
+/// times.
+void emulateTiles();
+
+} // namespace attnc::test
+
+#endif // ATTNC_TESTS_KERNELS_TILE_EMULATOR_H
