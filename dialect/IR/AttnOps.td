@@ -534,7 +534,8 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Multiplies matrices of one batch and head: `lhs x rhs`, or `lhs x rhs^T`";
   let description = [{
-    `rounded`: a kernel of many queries may round both sides to bfloat16; sums are of float32.
+    `rounded`: a kernel of many queries may round both sides to bfloat16; sums are of float32. A step's products,
+    and those of the pass over a prompt, are not rounded.
 
     Constraints:
     * (C1) both sides have the same rank, at least two.
@@ -546,6 +547,7 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
     Example:
     ```mlir
     %s = attn.matmul %q, %k transposed : (tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>, tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>) -> tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
+    %r = attn.matmul %q, %k transposed rounded : (tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>, tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>) -> tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
     ```
   }];
   let arguments = (ins Attn_Float:$lhs, Attn_Float:$rhs, UnitAttr:$transposed, UnitAttr:$rounded);

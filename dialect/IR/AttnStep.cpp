@@ -20,6 +20,9 @@ LogicalResult RotaryOp::buildStep(StepBuilder &step) { return step.buildFromPosi
 /// Left rows stand for queries; the right side's rows are what each query looks at.
 QueryBehaviour MatmulOp::getQueryBehaviour() { return QueryBehaviour::Mixing; }
 
+/// `rounded` is left out: one row is bound by reading its cache, which is of float32, and multiplies in
+/// float32. A prompt's many rows do so too, so that caches differ only in the order of sums, whoever wrote
+/// them.
 LogicalResult MatmulOp::buildStep(StepBuilder &step) {
   FailureOr<Value> keys = step.buildKeys(*this, getRhs(), getTransposed() ? "keys" : "values");
   if (failed(keys))
