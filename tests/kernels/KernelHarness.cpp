@@ -13,6 +13,7 @@
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ObjectFile.h"
 
 #include <Halide.h>
@@ -59,10 +60,28 @@ using reference::Array;
 
 void setThreads(int threads) { parallelThreads = threads; }
 
+/// What a variant asks for beside matrix instructions.
+static attnc::CpuVariant withoutTiles(attnc::CpuVariant variant) {
+  std::vector<llvm::StringRef> kept;
+  for (llvm::StringRef feature : llvm::split(variant.features, ' '))
+    if (!feature.starts_with("amx"))
+      kept.push_back(feature);
+  variant.features = llvm::join(kept, " ");
+  return variant;
+}
+
 /// Asks Linux for the registers of matrix instructions.
 static bool mayUseTiles() {
   constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+}
+
+/// Whether this machine runs a variant, matrix instructions one by one if the environment asks for that.
+static bool isRunnable(const attnc::CpuVariant &variant) {
+  if (attnc::runsHere(variant) && (!attnc::hasMatrixTiles(variant) || mayUseTiles()))
+    return true;
+  return attnc::hasMatrixTiles(variant) && getenv("ATTNC_EMULATE_TILES") &&
+         attnc::runsHere(withoutTiles(variant)) && emulateTiles();
 }
 
 std::vector<Variant> runnableVariants() {
@@ -72,17 +91,16 @@ std::vector<Variant> runnableVariants() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl"))
     variants.push_back({"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41", false});
-  Variant checked = {variants.back().name + "_asserts", variants.back().halide, true};
-  for (const attnc::CpuVariant &typed : llvm::cantFail(attnc::parseTargets("vnni,zen4,amx")))
-    if (attnc::runsHere(typed) && (!attnc::hasMatrixTiles(typed) || mayUseTiles())) {
-      variants.push_back({typed.name, typed.target, false});
-    } else if (attnc::hasMatrixTiles(typed) && getenv("ATTNC_EMULATE_TILES")) {
-      emulateTiles();
-      variants.push_back({typed.name, typed.target, false});
-    }
-  if (variants.back().roundsRows())
-    variants.push_back({variants.back().name + "_asserts", variants.back().halide, true});
-  variants.push_back(checked);
+  std::vector<Variant> checked = {variants.back()};
+  for (const attnc::CpuVariant &typed : llvm::cantFail(attnc::parseTargets("vnni,zen4,amx"))) {
+    if (!isRunnable(typed))
+      continue;
+    variants.push_back({typed.name, typed.target, false});
+    if (variants.back().roundsRows())
+      checked.push_back(variants.back());
+  }
+  for (const Variant &variant : checked)
+    variants.push_back({variant.name + "_asserts", variant.halide, true});
   return variants;
 }
 

@@ -25,8 +25,9 @@ struct Variant {
   bool roundsRows() const { return name.starts_with("amx") || name.starts_with("zen4"); }
 };
 
-/// The variants that this machine can run; the best one comes twice, with Halide's own bounds checks the
-/// second time.
+/// The variants that this machine can run, with ATTNC_EMULATE_TILES in the environment `amx` even where only
+/// the matrix instructions are lacking. The best one of floats, and those that round rows, come twice, with
+/// Halide's own bounds checks the second time.
 std::vector<Variant> runnableVariants();
 
 using Sizes = std::map<std::string, int64_t>;

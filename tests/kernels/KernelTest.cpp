@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 using namespace attnc::test;
 using reference::Array;
 
@@ -232,6 +234,38 @@ TEST_P(KernelTest, AttentionDoesNotDependOnPadding) {
     std::vector<Array> alone = kernel.run(inputs, {{"batch", 1}, {"query", queries}, {"key", length}});
     EXPECT_EQ(countDifferences(withPadding[0], alone[0]), 0);
   }
+}
+
+/// What a key or value past a row's length holds, here numbers that every product keeps, is for nobody: not
+/// in the last tile of keys, whose other rows count, nor in whole tiles and blocks, nor where a row is empty.
+TEST_P(KernelTest, WhatLiesInThePaddingDoesNotLeak) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double filling[] = {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity};
+  const std::vector<double> lengths = {300, 299, 257, 131, 128, 127, 33, 32, 31, 1, 0};
+  std::vector<KernelCase> cases = roundedCasesOf(GetParam());
+  llvm::append_range(cases, attentionCases());
+  int64_t seen = 0;
+  for (const KernelCase &kernelCase : cases) {
+    SCOPED_TRACE(kernelCase.name);
+    if (!llvm::StringRef(kernelCase.name).contains("_padding"))
+      continue;
+    ++seen;
+    TestKernel kernel(kernelCase.text);
+    ASSERT_TRUE(kernel.load(GetParam()));
+    const bool isCausal = !kernelCase.sizes.front().count("key");
+    const Sizes sizes = {{"batch", int64_t(lengths.size())}, {"query", isCausal ? 300 : 35}, {"key", 300}};
+    std::vector<Array> inputs = kernel.randomInputs(sizes, {}, 3);
+    inputs[3].values = lengths;
+    const std::vector<Array> expected = kernel.run(inputs, sizes);
+    for (size_t argument : {1, 2}) { // keys and values: batch x head x key x width
+      Array &read = inputs[argument];
+      for (int64_t i = 0; i < read.size(); ++i)
+        if (i / read.extent(3) % read.extent(2) >= int64_t(lengths[i * read.extent(0) / read.size()]))
+          read.values[i] = filling[i % 3];
+    }
+    EXPECT_EQ(countDifferences(expected[0], kernel.run(inputs, sizes)[0]), 0); // no NaN equals another
+  }
+  EXPECT_GE(seen, GetParam().roundsRows() ? 14 : 8);
 }
 
 TEST_P(KernelTest, ResultsDoNotDependOnThreads) {

@@ -1,5 +1,8 @@
 //===- TileEmulator.cpp - AMX's instructions on machines without ------------===//
 // SPDX-License-Identifier: Apache-2.0
+//
+// A handler of SIGILL decodes what trapped, does it on tiles in the thread's memory and goes on behind it. It
+// knows the forms that compilers write for MatrixTiles.c; whatever else traps is a mistake and aborts.
 
 #include "tests/kernels/TileEmulator.h"
 
@@ -52,6 +55,7 @@ struct Instruction {
   abort();
 }
 
+/// From any address.
 template <typename T> T readAs(const void *from) {
   T value;
   memcpy(&value, from, sizeof value);
@@ -64,8 +68,8 @@ int64_t generalRegister(const ucontext_t &context, int number) {
   return context.uc_mcontext.gregs[order[number]];
 }
 
-/// Tiles are addressed by a base, an index and a displacement; the configuration's address may lack the
-/// index.
+/// `at` is the byte ModRM, `upperIndex` and `upperBase` are 8 where the prefix extends the registers. Tiles
+/// are addressed by a base, an index and a displacement; the configuration's address may lack the index.
 void decodeMemory(const ucontext_t &context, const uint8_t *at, int upperIndex, int upperBase,
                   Instruction &found) {
   int mode = *at >> 6, low = *at & 7;
@@ -131,10 +135,14 @@ void move(const Instruction &what) {
             : memcpy(tile[row], what.base + row * what.stride, bytes);
 }
 
+/// From its two bytes.
 float fromBfloat(const uint8_t *at) { return std::bit_cast<float>(uint32_t(readAs<uint16_t>(at)) << 16); }
 
-/// Even elements and odd ones are summed up apart.
-void addBfloats(uint8_t *sum, const uint8_t *left, const uint8_t (*right)[RowBytes], int groups) {
+/// Of one row and one column: even elements and odd ones are summed up apart.
+void addBfloats(uint8_t *sum,                     // one float
+                const uint8_t *left,              // groups x 2 bfloat16
+                const uint8_t (*right)[RowBytes], // groups rows, of which the first 2 bfloat16 count
+                int groups) {
   float even = 0, odd = 0;
   for (int k = 0; k < groups; ++k) {
     even = std::fma(fromBfloat(left + 4 * k), fromBfloat(right[k]), even);
@@ -144,7 +152,11 @@ void addBfloats(uint8_t *sum, const uint8_t *left, const uint8_t (*right)[RowByt
   memcpy(sum, &result, sizeof result);
 }
 
-void addBytes(uint8_t *sum, const uint8_t *left, const uint8_t (*right)[RowBytes], int groups) {
+/// The same of bytes, without a sign on the left.
+void addBytes(uint8_t *sum,                     // one int32
+              const uint8_t *left,              // groups x 4
+              const uint8_t (*right)[RowBytes], // groups rows, of which the first 4 count
+              int groups) {
   auto result = readAs<int32_t>(sum);
   for (int k = 0; k < groups; ++k)
     for (int i = 0; i < 4; ++i)
@@ -152,6 +164,7 @@ void addBytes(uint8_t *sum, const uint8_t *left, const uint8_t (*right)[RowBytes
   memcpy(sum, &result, sizeof result);
 }
 
+/// Has `add` add to each element of a tile the products of a row of the left and a column of the right one.
 void multiply(const Instruction &what,
               void (*add)(uint8_t *, const uint8_t *, const uint8_t (*)[RowBytes], int)) {
   const Configuration &shape = registers.shape;
@@ -185,17 +198,17 @@ void execute(int, siginfo_t *, void *machine) {
 
 } // namespace
 
-void emulateTiles() {
+bool emulateTiles() {
   struct sigaction action = {};
   action.sa_sigaction = execute;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
-  sigaction(SIGILL, &action, nullptr);
+  return sigaction(SIGILL, &action, nullptr) == 0;
 }
 
 } // namespace attnc::test
 
 #else
 
-void attnc::test::emulateTiles() {}
+bool attnc::test::emulateTiles() { return false; }
 
 #endif
