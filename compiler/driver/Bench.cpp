@@ -19,6 +19,7 @@
 #include <iostream>
 #include <memory>
 #include <random>
+#include <set>
 #include <thread>
 
 namespace attnc {
@@ -85,8 +86,10 @@ private:
   Times measure(int length);
   std::string title() const;
   Profile profile();
-  void setLimits(Profile &profile) const;
+  std::vector<ProductType> productsOfKernels() const;
+  void setLimits(Profile &profile, const std::vector<ProductType> &products) const;
 
+  const nlohmann::json &variant() const;
   bool isEncoder() const { return model.width() > 0; }
 
   const BenchOptions &options;
@@ -150,27 +153,45 @@ Times Bench::measure(int length) {
   return timeRuns([&] { isEncoder() ? encodeOnce() : decodeOnce(length); }, options.seconds);
 }
 
+/// The variant that runs, as the manifest describes it.
+const nlohmann::json &Bench::variant() const {
+  const nlohmann::json &variants = manifest["variants"];
+  return *std::find_if(variants.begin(), variants.end(),
+                       [&](const nlohmann::json &variant) { return variant["name"] == model.variant(); });
+}
+
+/// Names tell which kernels have weights of integers. Of bfloat16 they tell what may be rounded, the variant
+/// what is.
+std::vector<ProductType> Bench::productsOfKernels() const {
+  const std::set<std::string> rounding = variant().value("bf16_kernels", std::set<std::string>());
+  std::vector<ProductType> products;
+  for (const nlohmann::json &name : manifest["kernels"]) {
+    const auto kernel = name.get<std::string>();
+    const bool hasBytes = kernel.find("_i8") != kernel.npos;
+    products.push_back(rounding.count(kernel) ? ProductType::Bf16
+                       : hasBytes             ? ProductType::Int8
+                                              : ProductType::F32);
+  }
+  return products;
+}
+
 /// Limits of one core, as many times as there are threads.
-void Bench::setLimits(Profile &profile) const {
-  std::string features;
-  for (const nlohmann::json &variant : manifest["variants"])
-    if (variant["name"] == model.variant())
-      features = variant["features"];
+void Bench::setLimits(Profile &profile, const std::vector<ProductType> &products) const {
+  const std::string features = variant()["features"];
   const auto has = [&](const char *feature) { return features.find(feature) != features.npos; };
+  const auto multiplies = [&](ProductType type) {
+    return std::find(products.begin(), products.end(), type) != products.end();
+  };
   const int lanes = has("avx512f") ? 16 : has("avx2") ? 8 : 4;
   const int threads = options.bundle.threads;
   profile.arithmeticLimit = threads * arithmeticLimit(lanes);
-  for (const nlohmann::json &tensor : manifest["weights"]["tensors"]) {
-    const std::string type = tensor.value("type", "f32");
-    if (type == "int8" && profile.int8Limit == 0)
-      profile.int8Limit = has("amx_int8")      ? threads * tileLimit(TileType::Int8)
-                          : has("avx512_vnni") ? threads * integerLimit()
-                                               : profile.arithmeticLimit;
-    if (type == "bf16" && profile.bf16Limit == 0)
-      profile.bf16Limit = has("amx_bf16")      ? threads * tileLimit(TileType::Bf16)
-                          : has("avx512_bf16") ? std::max(threads * pairLimit(), profile.arithmeticLimit)
-                                               : profile.arithmeticLimit;
-  }
+  if (multiplies(ProductType::Int8))
+    profile.int8Limit = has("amx_int8")      ? threads * tileLimit(TileType::Int8)
+                        : has("avx512_vnni") ? threads * integerLimit()
+                                             : profile.arithmeticLimit;
+  if (multiplies(ProductType::Bf16)) // by AMX or by AVX512_BF16: nothing else does
+    profile.bf16Limit = has("amx_bf16") ? threads * tileLimit(TileType::Bf16)
+                                        : std::max(threads * pairLimit(), profile.arithmeticLimit);
   profile.readLimit = threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
 }
 
@@ -190,7 +211,8 @@ Profile Bench::profile() {
   constexpr int requests = 5;
   Profile profile;
   profile.title = title();
-  setLimits(profile);
+  const std::vector<ProductType> products = productsOfKernels();
+  setLimits(profile, products);
   session.startProfile();
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < requests; ++i)
@@ -202,7 +224,7 @@ Profile Bench::profile() {
       const attnrt_kernel_profile counts = session.profile(entry, kernel);
       if (counts.calls > 0)
         profile.kernels.push_back({manifest["entries"][entry]["name"], manifest["kernels"][kernel],
-                                   double(counts.calls) / requests,
+                                   products[kernel], double(counts.calls) / requests,
                                    double(counts.nanoseconds) * 1e-6 / requests,
                                    double(counts.operations) / requests, double(counts.bytes) / requests});
     }
@@ -211,11 +233,16 @@ Profile Bench::profile() {
   return profile;
 }
 
+const char *nameOf(ProductType type) {
+  return type == ProductType::Int8 ? "int8" : type == ProductType::Bf16 ? "bf16" : "f32";
+}
+
 nlohmann::ordered_json describe(const Profile &profile) {
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
   for (const KernelLine &line : profile.kernels)
     kernels.push_back({{"entry", line.entry},
                        {"kernel", line.kernel},
+                       {"products", nameOf(line.type)},
                        {"calls", line.calls},
                        {"ms", line.milliseconds},
                        {"operations", line.operations},

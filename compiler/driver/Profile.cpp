@@ -10,10 +10,12 @@
 
 namespace attnc {
 
-/// A kernel's name has the type of what it multiplies behind the widths.
+/// That of floats where the type's own was not measured.
 double Profile::arithmeticLimitOf(const KernelLine &line) const {
-  const auto has = [&](const char *type) { return line.kernel.find(type) != line.kernel.npos; };
-  return has("_i8") ? int8Limit : has("_bf16") ? bf16Limit : arithmeticLimit;
+  const double own = line.type == ProductType::Int8   ? int8Limit
+                     : line.type == ProductType::Bf16 ? bf16Limit
+                                                      : arithmeticLimit;
+  return own > 0 ? own : arithmeticLimit;
 }
 
 double Profile::shareOfLimit(const KernelLine &line) const {
@@ -47,9 +49,9 @@ std::string printProfile(const Profile &profile) {
   text << std::setprecision(3) << "outside of kernels: " << outside << " of " << profile.milliseconds
        << " ms\nlimits: " << std::setprecision(1) << profile.arithmeticLimit * 1e-9 << " GFLOP/s, ";
   if (profile.int8Limit > 0)
-    text << profile.int8Limit * 1e-9 << " with int8 weights, ";
+    text << profile.int8Limit * 1e-9 << " of int8, ";
   if (profile.bf16Limit > 0)
-    text << profile.bf16Limit * 1e-9 << " with bf16 weights, ";
+    text << profile.bf16Limit * 1e-9 << " of bf16, ";
   text << profile.readLimit * 1e-9 << " GB/s\n";
   return text.str();
 }

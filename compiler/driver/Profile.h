@@ -9,9 +9,13 @@
 
 namespace attnc {
 
+/// What a kernel multiplies, be it weights or rows.
+enum class ProductType { F32, Bf16, Int8 };
+
 /// One kernel in one entry, summed over a request.
 struct KernelLine {
   std::string entry, kernel;
+  ProductType type = ProductType::F32;
   double calls = 0, milliseconds = 0, operations = 0, bytes = 0;
 };
 
@@ -20,7 +24,7 @@ struct Profile {
   std::vector<KernelLine> kernels;           // the slowest first
   double milliseconds = 0;                   // of a request, what is outside of kernels included
   double arithmeticLimit = 0, readLimit = 0; // operations and bytes per second
-  double int8Limit = 0, bf16Limit = 0;       // operations with such weights; 0 where there are none
+  double int8Limit = 0, bf16Limit = 0;       // operations on such numbers; 0: not measured
 
   /// The part of a kernel's time that the machine needs for its sums, or for its bytes if that is longer.
   /// More than one where the caches hold what a kernel reads.

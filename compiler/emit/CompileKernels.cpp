@@ -9,6 +9,7 @@
 #include "compiler/emit/Interrupts.h"
 #include "dialect/IR/Attn.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Object/ObjectFile.h"
 
 #include <atomic>
 #include <mutex>
@@ -79,6 +80,26 @@ std::string summarize(std::vector<std::string> errors) {
   return more == 0 ? text : text + "\n(" + std::to_string(more) + " more like these)";
 }
 
+/// Whether an object asks for a function of emit/shim with bfloats in its name. Schedules choose these by the
+/// variant, the widths and where inputs lie: what was compiled tells best what they chose.
+llvm::Expected<bool> addsBfloats(const std::string &path) {
+  auto object = llvm::object::ObjectFile::createObjectFile(path);
+  if (!object)
+    return object.takeError();
+  for (const llvm::object::SymbolRef &symbol : object->getBinary()->symbols()) {
+    llvm::Expected<uint32_t> flags = symbol.getFlags();
+    if (!flags)
+      return flags.takeError();
+    llvm::Expected<StringRef> name = symbol.getName();
+    if (!name)
+      return name.takeError();
+    if ((*flags & llvm::object::SymbolRef::SF_Undefined) && name->starts_with("attnc_") &&
+        name->contains("bfloat"))
+      return true;
+  }
+  return false;
+}
+
 /// `x86-64` as part of a symbol.
 std::string symbolPart(StringRef name) {
   std::string part = name.str();
@@ -116,8 +137,13 @@ llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned,
   if (!errors.empty())
     return llvm::createStringError(summarize(std::move(errors)));
   std::vector<KernelObject> objects;
-  for (Job &job : jobs)
+  for (Job &job : jobs) {
+    llvm::Expected<bool> adds = addsBfloats(job.object.path);
+    if (!adds)
+      return adds.takeError();
+    job.object.addsBfloats = *adds;
     objects.push_back(std::move(job.object));
+  }
   return objects;
 }
 

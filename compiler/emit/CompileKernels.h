@@ -19,6 +19,7 @@ struct KernelObject {
   std::string variant; // its name
   std::string symbol;  // of the compiled function
   std::string path;
+  bool addsBfloats = false; // calls a function of emit/shim that adds up products of bfloat16
 };
 
 /// What the one who compiles is told: the kernel being started, its number from 1, and how many there are.

@@ -52,8 +52,9 @@ llvm::Error writeCarried(const BundleJob &job, const std::string &folder, std::v
   return llvm::Error::success();
 }
 
-/// Lowers, compiles and links the code; `hash` ties it to the manifest.
-llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const std::string &hash) {
+/// Lowers, compiles and links the code, which is tied to the manifest; what its objects tell is added to
+/// that.
+llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, Json &manifest) {
   mlir::OwningOpRef<mlir::ModuleOp> lowered = lowerEntries(job.planned, job.name);
   if (!lowered)
     return llvm::createStringError("the entries cannot be lowered");
@@ -61,7 +62,9 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, const st
       compileKernels(job.planned, job.name, job.variants, job.compiler, folder.scratch(), job.progress);
   if (!kernels)
     return kernels.takeError();
-  addDescriptor(*lowered, job.planned, job.name, groupByVariant(job.variants, *kernels), hash);
+  setBfloatKernels(manifest, *kernels);
+  addDescriptor(*lowered, job.planned, job.name, groupByVariant(job.variants, *kernels),
+                manifestHash(manifest));
   LinkJob link{job.name,
                {folder.scratch() + "/entries.o"},
                {job.name + "_descriptor"},
@@ -127,7 +130,7 @@ llvm::Expected<std::vector<WeightError>> writeBundle(const BundleJob &job, const
   Json manifest = makeManifest(job.spec, job.planned, job.name, job.variants, *recipes, *tokenizers);
   if (llvm::Error error = writeTokenizers(job.spec, *tokenizers, manifest, folder))
     return error;
-  if (llvm::Error error = writeCode(job, folder, manifestHash(manifest)))
+  if (llvm::Error error = writeCode(job, folder, manifest))
     return error;
   llvm::Expected<PackedWeights> packed = packWeights(*recipes, job.weights, computeConstants(job.planned),
                                                      folder.path() + "/weights.safetensors");

@@ -264,6 +264,13 @@ Json makeManifest(const Spec &spec, mlir::ModuleOp module, llvm::StringRef bundl
   return manifest;
 }
 
+void setBfloatKernels(Json &manifest, llvm::ArrayRef<KernelObject> objects) {
+  for (Json &variant : manifest["variants"])
+    for (const KernelObject &object : objects)
+      if (object.addsBfloats && variant["name"] == object.variant)
+        variant["bf16_kernels"].push_back(object.kernel);
+}
+
 void setWeightHashes(Json &manifest, const WeightHashes &hashes) {
   Json &weights = manifest["weights"];
   weights["hash"] = hashes.file;

@@ -6,6 +6,7 @@
 #ifndef ATTNC_COMPILER_EMIT_WRITEMANIFEST_H
 #define ATTNC_COMPILER_EMIT_WRITEMANIFEST_H
 
+#include "compiler/emit/CompileKernels.h"
 #include "compiler/emit/CpuVariant.h"
 #include "compiler/emit/PackWeights.h"
 #include "compiler/spec/Spec.h"
@@ -29,11 +30,14 @@ struct TokenizerFiles {
 };
 llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec);
 
-/// Everything but the hashes of the weights and the golden vectors.
+/// Everything but what the kernels' objects tell, the hashes of the weights and the golden vectors.
 nlohmann::ordered_json makeManifest(const Spec &spec, mlir::ModuleOp planned, llvm::StringRef bundle,
                                     llvm::ArrayRef<CpuVariant> variants,
                                     const std::vector<WeightRecipe> &weights,
                                     const TokenizerFiles &tokenizers);
+
+/// Puts in which kernels of each variant add up products of bfloat16.
+void setBfloatKernels(nlohmann::ordered_json &manifest, llvm::ArrayRef<KernelObject> objects);
 
 /// Puts the hashes of a weight file in.
 void setWeightHashes(nlohmann::ordered_json &manifest, const WeightHashes &hashes);

@@ -310,12 +310,18 @@ template <typename Network> GoldenInfo readGolden(const JsonReader &json, const 
   return golden;
 }
 
-std::vector<VariantInfo> readVariants(const JsonReader &json) {
+/// `kernels` are the bundle's; those that add up bfloat16 are told for profiles only.
+std::vector<VariantInfo> readVariants(const JsonReader &json, const std::vector<std::string> &kernels) {
   std::vector<VariantInfo> variants;
   std::vector<std::string> names;
   for (const JsonReader &variant : json.elements()) {
     names.push_back(readName(variant.at("name")));
     variants.push_back({names.back(), variant.at("features").string()});
+    if (!variant.has("bf16_kernels"))
+      continue;
+    for (const JsonReader &kernel : variant.at("bf16_kernels").elements())
+      if (std::find(kernels.begin(), kernels.end(), kernel.string()) == kernels.end())
+        kernel.reject("'", kernel.string(), "' is none of the bundle's kernels");
   }
   requireDistinct(names, json);
   if (variants.empty())
@@ -390,8 +396,9 @@ Manifest readManifest(std::string_view text, const std::string &path) {
     entryNames.push_back(manifest.entries.emplace_back(readEntry(entry, manifest)).name);
   requireDistinct(entryNames, json.at("entries"));
   manifest.state = Formula(json.at("state").string(), manifest.sizes);
-  manifest.variants = readVariants(json.at("variants"));
-  manifest.kernelCount = readNames(json.at("kernels")).size();
+  const std::vector<std::string> kernels = readNames(json.at("kernels"));
+  manifest.variants = readVariants(json.at("variants"), kernels);
+  manifest.kernelCount = kernels.size();
   json.at("code").hash(); // only the descriptor's hash, which covers it, knows the right one
   manifest.weights = readWeights(json.at("weights"));
   const std::string kind = json.at("kind").string();

@@ -123,6 +123,17 @@ class Compile(BundleTest):
         done = attnc("bench", bundle, "--sizes", "batch=3", "--seconds", "0.01")
         self.assertEqual(0, done.returncode, done.stderr)
 
+    def test_each_variant_tells_which_kernels_add_up_products_of_bfloat16(self):
+        spec = self.folder / "rounded.yaml"
+        graph = ("  - name: {n}\n    inputs: {{q: {{shape: [batch, head: 2, query, width: {w}]}}, k: {{shape: [batch, head: 2, key, width: {w}]}}}}\n"
+                 "    ops: {{p: {{matmul: [q, k], transposed: true}}, s: {{softmax: p}}, c: {{matmul: [s, k]}}}}\n    outputs: c\n")
+        spec.write_text("name: rounded\ntypes: {default: bf16}\ngraph:\n" + graph.format(n="narrow", w=64) + graph.format(n="wide", w=160))
+        bundle = self.compile_ok("rounded", "--target", "avx512,zen4,amx", spec=spec)
+        manifest = json.loads((bundle / "manifest.json").read_text())
+        self.assertEqual(["attention_2x64_bf16", "attention_2x160_bf16"], manifest["kernels"])
+        self.assertEqual({"avx512": None, "zen4": ["attention_2x64_bf16"], "amx": ["attention_2x64_bf16"]},
+                         {variant["name"]: variant.get("bf16_kernels") for variant in manifest["variants"]})
+
     def test_a_folder_called_like_the_runtime_gives_another_name(self):
         text = GRAPH.read_text().replace("name: attend_by_hand\n", "")
         (self.folder / "nameless.yaml").write_text(text)

@@ -107,6 +107,17 @@ class KoreanEnglish(Types, unittest.TestCase):
         self.assertRegex(attnc("inspect", self.int8), r"weights of int8: \d+ tensors, \d+ bytes")
         self.assertIn("golden cases repeated", attnc("inspect", self.int8, "--self-check"))
 
+    def test_profiles_tell_what_the_variant_multiplies(self):
+        variants = {v["name"]: v for v in json.loads((self.bf16 / "manifest.json").read_text())["variants"]}
+        for name in available(self.bf16):
+            report = json.loads(attnc("bench", self.bf16, "--variant", name, "--batch", 2, "--source-length", 9, "--target-length", 3,
+                                      "--seconds", 0, "--profile", "--json"))
+            rounding = variants[name].get("bf16_kernels", [])
+            self.assertEqual(name in ("zen4", "amx"), bool(rounding))
+            for line in report["kernels"]:
+                self.assertEqual("bf16" if line["kernel"] in rounding else "f32", line["products"], f"{name}: {line}")
+                self.assertTrue(0 <= line["share_of_limit"] < float("inf"), f"{name}: {line}")
+
     def test_pack_quantises_again(self):
         bundle = scratch("packed")
         attnc("compile", self.spec, "-o", bundle, "--dtype", "int8", "--target", "host", "--weights", "random:1")
