@@ -189,9 +189,10 @@ void Bench::setLimits(Profile &profile, const std::vector<ProductType> &products
     profile.int8Limit = has("amx_int8")      ? threads * tileLimit(TileType::Int8)
                         : has("avx512_vnni") ? threads * integerLimit()
                                              : profile.arithmeticLimit;
-  if (multiplies(ProductType::Bf16)) // by AMX or by AVX512_BF16: nothing else does
-    profile.bf16Limit = has("amx_bf16") ? threads * tileLimit(TileType::Bf16)
-                                        : std::max(threads * pairLimit(), profile.arithmeticLimit);
+  if (multiplies(ProductType::Bf16))
+    profile.bf16Limit = has("amx_bf16")      ? threads * tileLimit(TileType::Bf16)
+                        : has("avx512_bf16") ? std::max(threads * pairLimit(), profile.arithmeticLimit)
+                                             : profile.arithmeticLimit;
   profile.readLimit = threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
 }
 

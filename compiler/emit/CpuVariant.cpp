@@ -60,8 +60,7 @@ const NamedTarget defaults[] = {
     {"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41"},
     {"vnni", "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41",
      true},
-    // Intel's take twice the time for an instruction that adds up pairs of bfloat16, and must be told what to
-    // fetch from memory.
+    // Intel's take twice the time for an instruction that adds up pairs of bfloat16, and other tiles.
     {"zen4",
      "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41-tune_znver4"},
     {"amx",

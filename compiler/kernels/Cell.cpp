@@ -47,8 +47,8 @@ CellStages buildCell(const CellInputs &inputs, const std::vector<MatmulTile> &ti
     std::vector<Tensor> gates;
     for (const LinearInputs &gate : inputs.gates) {
       accumulators.push_back(buildAccumulator(gate, tile,
-                                              name + "_sums" + std::to_string(tile.rows) + "_" +
-                                                  std::to_string(accumulators.size())));
+                                              name + "_sums" + std::to_string(stages.accumulators.size()) +
+                                                  "_" + std::to_string(accumulators.size())));
       gates.push_back(linearResult(gate, accumulators.back()));
     }
     std::vector<Expr> elements = inputs.elements(gates, at);

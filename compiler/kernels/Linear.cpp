@@ -143,7 +143,7 @@ LinearStages buildLinear(const LinearInputs &inputs, const std::vector<MatmulTil
   std::vector<Expr> alternatives;
   for (MatmulTile tile : tiles) {
     stages.accumulators.push_back(
-        buildAccumulator(inputs, tile, name + "_sums" + std::to_string(tile.serves)));
+        buildAccumulator(inputs, tile, name + "_sums" + std::to_string(stages.accumulators.size())));
     alternatives.push_back(epilogue(linearResult(inputs, stages.accumulators.back()), at));
   }
   // Strict: classes must not differ in how the compiler associates bias, residual and sum.

@@ -14,18 +14,24 @@
 
 namespace attnc {
 
+/// Which weights a tile asks for while it multiplies; whole panels.
+enum class Prefetch {
+  None,
+  NextColumns, // those of the next tile of columns, for the second cache
+  Ahead        // its own of a few iterations later, for the first cache; tiles of one panel
+};
+
 /// The accumulators of one tile: `rows` x `columns` sums. `columns` divides 32 or is a multiple of it.
 struct MatmulTile {
   int rows;
   int columns;
-  int serves = rows;       // inputs of up to so many rows; the last tile of a list serves any number
-  int steps = 0;           // over the input at a time, where row tiles share weights
-  bool prefetches = false; // row tiles fetch the weights of the next columns; whole panels
-  bool inOrder = false;    // sums are strict; without instructions that multiply and add that costs nothing
+  int serves = rows; // inputs of up to so many rows; the last tile of a list serves any number
+  int steps = 0;     // over the input at a time, where row tiles share weights; 0: they do not
+  Prefetch prefetch = Prefetch::None;
+  bool inOrder = false; // sums are strict; without instructions that multiply and add that costs nothing
   const char *external = nullptr; // the function that sums up (emit/shim); `columns` is a multiple of 32 then
 
-  /// Several row tiles share the weights that are at hand.
-  bool isShared() const { return serves > rows; }
+  bool isShared() const { return steps > 0; }
   bool isExternal() const { return external; }
 };
 

@@ -87,7 +87,7 @@ static void addPanelSum(PanelStages &stages, const std::string &suffix) {
 
 static PanelStages buildPanels(const LinearInputs &inputs, MatmulTile tile,
                                const VocabularyStages &vocabulary) {
-  std::string suffix = std::to_string(tile.serves) + "x" + std::to_string(tile.columns);
+  std::string suffix = std::to_string(vocabulary.classes.size());
   PanelStages stages{buildAccumulator(inputs, tile, "sums" + suffix),
                      Func("logits" + suffix),
                      Func("panelMaximum" + suffix),

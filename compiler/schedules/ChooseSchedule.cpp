@@ -19,7 +19,7 @@ namespace attnc {
 static std::vector<MatmulTile> cachedTiles(CpuClass kind) {
   switch (kind) {
   case CpuClass::Avx512:
-    return {{1, 128}, {4, 64}, {8, 32}, {.rows = 6, .columns = 64, .prefetches = true}};
+    return {{1, 128}, {4, 64}, {8, 32}, {.rows = 6, .columns = 64, .prefetch = Prefetch::NextColumns}};
   case CpuClass::Avx2:
     return {{1, 64}, {4, 16}, {4, 16, 16, 64}, {6, 16}};
   case CpuClass::Baseline:
@@ -36,15 +36,32 @@ static std::vector<MatmulTile> streamedTiles(CpuClass kind) {
   switch (kind) {
   case CpuClass::Avx512:
     return {{1, 128},
-            {.rows = 4, .columns = 64, .prefetches = true},
-            {.rows = 8, .columns = 32, .prefetches = true},
-            {.rows = 6, .columns = 64, .prefetches = true}};
+            {.rows = 4, .columns = 64, .prefetch = Prefetch::NextColumns},
+            {.rows = 8, .columns = 32, .prefetch = Prefetch::NextColumns},
+            {.rows = 6, .columns = 64, .prefetch = Prefetch::NextColumns}};
   case CpuClass::Avx2:
     return {{1, 64}, {1, 64, 16, 16}, {6, 16}};
   case CpuClass::Baseline:
     return {{1, 32}, {1, 32, 16, 16}, {2, 16}};
   }
   return {};
+}
+
+// Zen's cores read ahead for one row, but hardly while they multiply for more: few rows ask for their panel
+// 192 lines ahead, many for the next tile. Eight rows by one panel are 16 sums; nine to twelve rows are two
+// tiles of six, which computes fewer rows in vain than two of eight.
+static std::vector<MatmulTile> zenTiles() {
+  return {{1, 128},
+          {.rows = 4, .columns = 32, .prefetch = Prefetch::Ahead},
+          {.rows = 8, .columns = 32, .prefetch = Prefetch::Ahead},
+          {.rows = 6, .columns = 64, .serves = 12, .prefetch = Prefetch::NextColumns},
+          {.rows = 8, .columns = 32, .prefetch = Prefetch::NextColumns}};
+}
+
+static std::vector<MatmulTile> tilesFor(const CpuTarget &cpu, bool streams) {
+  if (cpu.isZen4)
+    return zenTiles();
+  return streams ? streamedTiles(cpu.kind) : cachedTiles(cpu.kind);
 }
 
 /// Half a second cache of 2 MiB, in groups of inputs (4 bytes, whatever the type): the rest is for rows and
@@ -69,10 +86,7 @@ static bool comesFromMemory(int steps, int out) { return int64_t(steps) * out > 
 
 // A task is worth a thread from about 2^17 multiplications per row.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool shareTiles) {
-  bool streams = shareTiles && comesFromMemory(steps, out);
-  MatmulSchedule schedule{streams ? streamedTiles(cpu.kind) : cachedTiles(cpu.kind), cpu.lanes, 0, 0};
-  for (MatmulTile &tile : schedule.tiles)
-    tile.prefetches &= !cpu.isZen4;
+  MatmulSchedule schedule{tilesFor(cpu, shareTiles && comesFromMemory(steps, out)), cpu.lanes, 0, 0};
   if (!shareTiles)
     std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared(); });
   // A tile that reaches past the weight sums its last panel several times. Where there are few panels, LLVM
@@ -109,7 +123,7 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   MatmulSchedule schedule = chooseMatmul(cpu, steps, weight.out);
   if (inputs.scales && !comesFromMemory(steps, weight.out)) // a quarter of the bytes: they are there
     for (MatmulTile &tile : schedule.tiles)
-      tile.prefetches = false;
+      tile.prefetch = Prefetch::None;
   const char *function = chooseExternal(cpu, inputs);
   if (!function)
     return schedule;
@@ -164,14 +178,14 @@ static bool chooseExternal(const CpuTarget &cpu, AttentionSchedule &schedule) {
 
 // Products: `keyTile` keys by one or two vectors of queries, as many sums as a matmul's tile has. Context:
 // `contextRows` x `contextColumns`, counted alike. 128 keys x 32 queries of scores are 16 KiB, and so is
-// their state up to a width of 112; wider heads take fewer queries.
+// what is mixed up to a width of 128; wider heads take fewer queries.
 AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool rounds) {
   int lanes = attentionLanes(cpu, width, valueWidth);
   AttentionSchedule schedule{{}, width, valueWidth};
   if (rounds && chooseExternal(cpu, schedule))
     return schedule;
   int queries = cpu.lanes * 2;
-  while (queries > 2 && queries * (std::max(width, valueWidth) + cpu.lanes) > StackFloats)
+  while (queries > 2 && queries * std::max(width, valueWidth) > StackFloats)
     queries /= 2;
   int sums = cpu.kind == CpuClass::Avx512 ? 16 : 8;
   schedule.queryLanes = std::min(cpu.lanes, queries);

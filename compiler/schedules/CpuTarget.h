@@ -16,7 +16,7 @@ struct CpuTarget {
   CpuClass kind;
   int lanes;                   // float32 values in a register: 4, 8, 16
   bool hasMatrixTiles = false; // AMX, and the functions of MatrixTiles.c
-  bool isZen4 = false;         // or later: BfloatVectors.c pays, and asking ahead for weights does not
+  bool isZen4 = false;         // or later: BfloatVectors.c, and tiles of its own
 };
 
 inline CpuTarget describeCpu(const Halide::Target &target) {

@@ -312,6 +312,7 @@ template <typename Network> GoldenInfo readGolden(const JsonReader &json, const 
 
 /// `kernels` are the bundle's; those that add up bfloat16 are told for profiles only.
 std::vector<VariantInfo> readVariants(const JsonReader &json, const std::vector<std::string> &kernels) {
+  const std::set<std::string> known(kernels.begin(), kernels.end());
   std::vector<VariantInfo> variants;
   std::vector<std::string> names;
   for (const JsonReader &variant : json.elements()) {
@@ -320,7 +321,7 @@ std::vector<VariantInfo> readVariants(const JsonReader &json, const std::vector<
     if (!variant.has("bf16_kernels"))
       continue;
     for (const JsonReader &kernel : variant.at("bf16_kernels").elements())
-      if (std::find(kernels.begin(), kernels.end(), kernel.string()) == kernels.end())
+      if (known.count(kernel.string()) == 0)
         kernel.reject("'", kernel.string(), "' is none of the bundle's kernels");
   }
   requireDistinct(names, json);

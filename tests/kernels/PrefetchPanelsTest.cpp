@@ -20,6 +20,8 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr const char *Avx512 = "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41";
+constexpr const char *Zen =
+    "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41-tune_znver4";
 constexpr int In = 64;
 constexpr int Cached = 256,
               Streamed = 8192; // columns; the second cache keeps 64 x 256 weights, not 64 x 8192
@@ -122,14 +124,14 @@ private:
   Stmt &kept;
 };
 
-Stmt lowered(int out, const std::string &weights) {
+Stmt lowered(int out, const std::string &weights, const char *machine = Avx512) {
   std::string x = "tensor<?x64xf32, #attn.axes<row, width>>";
   std::string y = "tensor<?x" + std::to_string(out) + "xf32, #attn.axes<row, width>>";
   std::string w = "tensor<" + std::to_string(out) + "x64x" + weights + ">";
   TestKernel kernel("attn.kernel @k {\n^bb0(%x: " + x + ", %w: " + w + "):\n  %0 = attn.linear %x, %w : (" +
                     x + ", " + w + ") -> " + y + "\n  attn.yield %0 : " + y + "\n}\n");
   EXPECT_TRUE(kernel.op());
-  Halide::Target target(Avx512);
+  Halide::Target target(machine);
   auto pipeline = buildKernelPipeline(kernel.op(), describeCpu(target));
   EXPECT_TRUE(bool(pipeline));
   Halide::Pipeline whole(pipeline->outputs);
@@ -183,6 +185,35 @@ TEST(PrefetchPanelsTest, AFewRowsAskForNothingThatTheCacheKeeps) {
     PrefetchWalker walker(rows);
     code.accept(&walker);
     EXPECT_TRUE(walker.lines.empty()) << rows;
+  }
+}
+
+/// Each line of the weights once, so far ahead.
+void expectAllAhead(const Stmt &code, int out, int rows) {
+  SCOPED_TRACE(std::to_string(rows) + " rows");
+  PrefetchWalker walker(rows);
+  code.accept(&walker);
+  std::map<int64_t, int> wanted;
+  for (int64_t line = 0; line < int64_t(In) * out * 4 / 64; ++line)
+    ++wanted[line + BytesAhead / 64];
+  EXPECT_EQ(walker.lines, wanted);
+}
+
+TEST(PrefetchPanelsTest, OnZenAFewRowsReadAhead) {
+  for (int out : {Cached, Streamed}) {
+    const Stmt code = lowered(out, "f32, #attn.panels<32>", Zen);
+    for (int rows : {2, 3, 4, 5, 8})
+      expectAllAhead(code, out, rows);
+  }
+}
+
+TEST(PrefetchPanelsTest, OnZenManyRowsAskForTheNextTile) {
+  for (int out : {Cached, Streamed}) {
+    const Stmt code = lowered(out, "f32, #attn.panels<32>", Zen);
+    for (int rows : {9, 12})
+      expectNextTilesOnce(code, out, {6, 64}, rows, 4);
+    for (int rows : {13, 24, 37, 64})
+      expectNextTilesOnce(code, out, {8, 32}, rows, 4);
   }
 }
 

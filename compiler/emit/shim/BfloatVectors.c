@@ -7,10 +7,14 @@
  * are.
  */
 
-#include "ExternalStage.h"
+#include "ExternalAttention.h"
 
 enum {
   MostTileRows = 12,
+  FewRows = 3, /* to MostFewRows: they read one panel at a time, and wait for it */
+  MostFewRows = 8,
+  BytesAhead = 12 << 10, /* as in PrefetchPanels.h, of a panel of up to 512 inputs */
+  StepLines = StepBytes / LineBytes,
   MostSums = 24, /* of 32 registers; weights and inputs take the others */
   MostPanels = 8,
   PanelVectors = GroupBytes / TileBytes,
@@ -26,9 +30,16 @@ static inline __m512i broadcastPair(const uint8_t *pair) {
   return _mm512_set1_epi32(both);
 }
 
+/* Lines that a tile asks for while it multiplies, of each step of a panel, from `ahead` of it. */
+typedef struct {
+  long ahead;
+  int first, end;
+} lines;
+
 /* A tile of `height` rows by `width` panels, which are known where this is inlined: sums become registers. */
-static inline __attribute__((always_inline)) void
-multiplyTile(const block *b, int row, int panel, const int height, const int width, const int pairBytes) {
+static inline __attribute__((always_inline)) void multiplyTile(const block *b, int row, int panel,
+                                                               lines wanted, const int height,
+                                                               const int width, const int pairBytes) {
   const int vectors = width * PanelVectors;
   const uint8_t *rows = b->rows + row * b->rowBytes, *columns = b->panels + panel * b->panelBytes;
   uint8_t *to = b->sums + row * b->sumBytes + panel * GroupBytes;
@@ -40,6 +51,9 @@ multiplyTile(const block *b, int row, int panel, const int height, const int wid
     }
   }
   for (int step = 0; step < b->steps; ++step) {
+    for (int line = wanted.first; line < wanted.end; ++line)
+      UNROLL for (int j = 0; j < width; ++j)
+          FETCH(0, columns + wanted.ahead + j * b->panelBytes + step * StepBytes + line * LineBytes);
     _Pragma("GCC unroll 4") for (int pair = 0; pair < StepPairs; ++pair) {
       const uint8_t *group = columns + step * StepBytes + pair * GroupBytes;
       const uint8_t *inputs = rows + (step * StepPairs + pair) * (long)pairBytes;
@@ -64,19 +78,19 @@ multiplyTile(const block *b, int row, int panel, const int height, const int wid
 }
 
 #define DEFINE_STRIPE(height, width)                                                                         \
-  static void stripe##height(const block *b, int row) {                                                      \
+  static void stripe##height(const block *b, int row, lines wanted) {                                        \
     int panel = 0;                                                                                           \
     for (; panel + width <= b->panelCount; panel += width)                                                   \
-      multiplyTile(b, row, panel, height, width, PairBytes);                                                 \
+      multiplyTile(b, row, panel, wanted, height, width, PairBytes);                                         \
     for (; panel < b->panelCount; ++panel)                                                                   \
-      multiplyTile(b, row, panel, height, 1, PairBytes);                                                     \
+      multiplyTile(b, row, panel, wanted, height, 1, PairBytes);                                             \
   }
 
-/* Few rows are summed up for more panels at once, for as many sums under way. */
+/* One and two rows are summed up for more panels at once, for as many sums under way. */
 DEFINE_STRIPE(1, 8)
 DEFINE_STRIPE(2, 4)
-DEFINE_STRIPE(3, 2)
-DEFINE_STRIPE(4, 2)
+DEFINE_STRIPE(3, 1)
+DEFINE_STRIPE(4, 1)
 DEFINE_STRIPE(5, 1)
 DEFINE_STRIPE(6, 1)
 DEFINE_STRIPE(7, 1)
@@ -86,16 +100,27 @@ DEFINE_STRIPE(10, 1)
 DEFINE_STRIPE(11, 1)
 DEFINE_STRIPE(12, 1)
 
-static void (*const stripes[])(const block *, int) = {stripe1, stripe2,  stripe3,  stripe4,
-                                                      stripe5, stripe6,  stripe7,  stripe8,
-                                                      stripe9, stripe10, stripe11, stripe12};
+static void (*const stripes[])(const block *, int, lines) = {stripe1, stripe2,  stripe3,  stripe4,
+                                                             stripe5, stripe6,  stripe7,  stripe8,
+                                                             stripe9, stripe10, stripe11, stripe12};
+
+/* What tile `tile` of `tiles` asks for: of many rows, its share of the weights that are multiplied after
+ * these; of few, which wait for memory, all of what comes soon. One or two read several panels side by side,
+ * which the core itself fetches well. */
+static lines linesToFetch(const block *b, int tile, int tiles) {
+  if (b->count < FewRows || !b->after)
+    return (lines){0, 0, 0};
+  if (b->count <= MostFewRows)
+    return (lines){BytesAhead, 0, StepLines};
+  return (lines){b->after - b->panels, StepLines * tile / tiles, StepLines * (tile + 1) / tiles};
+}
 
 /* Rows are shared out evenly among as few tiles as there can be. */
 static void multiplyBlock(const block *b) {
   int tiles = (b->count + MostTileRows - 1) / MostTileRows;
   for (int tile = 0; tile < tiles; ++tile) {
     int row = b->count * tile / tiles, end = b->count * (tile + 1) / tiles;
-    stripes[end - row - 1](b, row);
+    stripes[end - row - 1](b, row, linesToFetch(b, tile, tiles));
   }
 }
 
@@ -104,12 +129,13 @@ int attnc_multiply_bfloat_vectors(buffer *rows, buffer *panels, int width, buffe
   return multiplyRounded(rows, panels, width, sums, multiplyBlock);
 }
 
-/* Weights of 32 queries, as `pairUpRows` lays them: a pair's are side by side. */
+/* Weights of 32 queries, as `weigh` lays them: a pair's are side by side. */
 static void multiplyWeights(const block *b) {
+  const lines none = {0, 0, 0};
   for (int panel = 0; panel < b->panelCount; ++panel) {
-    multiplyTile(b, 0, panel, 11, 1, GroupBytes);
-    multiplyTile(b, 11, panel, 11, 1, GroupBytes);
-    multiplyTile(b, 22, panel, 10, 1, GroupBytes);
+    multiplyTile(b, 0, panel, none, 11, 1, GroupBytes);
+    multiplyTile(b, 11, panel, none, 11, 1, GroupBytes);
+    multiplyTile(b, 22, panel, none, 10, 1, GroupBytes);
   }
 }
 
@@ -126,6 +152,6 @@ int attnc_score_bfloat_vectors(buffer *input, buffer *queries, int width, int ke
 
 int attnc_mix_bfloat_vectors(buffer *scores, buffer *maxima, buffer *input, buffer *range, int width,
                              int keys, int group, buffer *context, buffer *sums) {
-  return mixRounded(scores, maxima, input, range, width, keys, group, context, sums, readPairs,
-                    multiplyWeights);
+  mixing m = {scores, maxima, input, range, width, keys, group, context, sums};
+  return mixRounded(&m, readPairs, multiplyWeights);
 }

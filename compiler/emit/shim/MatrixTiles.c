@@ -6,10 +6,7 @@
  * for permission before. 16 groups of inputs of 16 columns are one tile.
  */
 
-#include "ExternalStage.h"
-
-/* Asks for a line of memory. GCC leaves out loops that do nothing but _mm_prefetch. */
-#define FETCH(line) __asm__ volatile("prefetcht1 %0" : : "m"(*(line)))
+#include "ExternalAttention.h"
 
 /* Tiles 0 to 3 are sums. With `lower` rows: two of 16 rows over two of `lower`, rows in 4 and 5, columns in 6
  * and 7. Without: four of `upper` rows side by side, rows in 4, columns in 5 to 7. */
@@ -41,12 +38,12 @@ static const uint8_t *nextPanel(const block *b, int panel) {
 /* Asks for the part of a panel that `step` stands for, so that it comes from memory while others are
  * multiplied. Lines of four parts of the panel, in pages of their own, come faster than those of one. */
 static inline void fetchPart(const uint8_t *panel, int step, int steps) {
-  enum { Parts = 4, PartBytes = StepBytes / Parts, LineBytes = 64 };
+  enum { Parts = 4, PartBytes = StepBytes / Parts };
   if (!panel)
     return;
   for (int part = 0; part < Parts; ++part)
     for (int line = 0; line < PartBytes; line += LineBytes)
-      FETCH(panel + (part * steps + step) * PartBytes + line);
+      FETCH(1, panel + (part * steps + step) * PartBytes + line);
 }
 
 #define LOAD_SUMS(first, second, third, fourth)                                                              \
@@ -188,6 +185,6 @@ int attnc_score_bfloats(buffer *input, buffer *queries, int width, int keys, int
 
 int attnc_mix_bfloats(buffer *scores, buffer *maxima, buffer *input, buffer *range, int width, int keys,
                       int group, buffer *context, buffer *sums) {
-  return mixRounded(scores, maxima, input, range, width, keys, group, context, sums, turnWeights,
-                    multiplyBfloats);
+  mixing m = {scores, maxima, input, range, width, keys, group, context, sums};
+  return mixRounded(&m, turnWeights, multiplyBfloats);
 }

@@ -40,7 +40,7 @@ void scheduleCell(CellStages &stages, const MatmulSchedule &schedule) {
   stages.result.bound(stages.column, 0, stages.columns).compute_root();
   size_t last = schedule.tiles.size() - 1;
   for (size_t i = 0; i < last; ++i) // the first condition that holds decides
-    scheduleClass(stages, stages.result.specialize(stages.rows <= schedule.tiles[i].rows), i, schedule);
+    scheduleClass(stages, stages.result.specialize(stages.rows <= schedule.tiles[i].serves), i, schedule);
   scheduleClass(stages, Stage(stages.result), last, schedule);
 }
 

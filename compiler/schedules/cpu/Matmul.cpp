@@ -48,8 +48,10 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
     sums.bound_storage(accumulator.rowTile, 1).bound_storage(accumulator.columnTile, 1);
     update.reorder(accumulator.column, accumulator.row, accumulator.k);
   }
-  if (tile.prefetches)
-    update.split(accumulator.k, RVar(PrefetchingLoop), accumulator.k, unrolled);
+  if (tile.prefetch != Prefetch::None) {
+    RVar iteration(tile.prefetch == Prefetch::Ahead ? ReadingAheadLoop : PrefetchingLoop);
+    update.split(accumulator.k, iteration, accumulator.k, unrolled);
+  }
   if (accumulator.group > 1)
     update.reorder(inGroup, accumulator.column).atomic().vectorize(inGroup);
   update.vectorize(accumulator.column, lanes)

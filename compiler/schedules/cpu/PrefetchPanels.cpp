@@ -75,6 +75,8 @@ class PrefetchPanels : public IRMutator {
   Stmt visit(const For *loop) override {
     if (loop->name.find(PrefetchingLoop) != loop->name.npos)
       return addPrefetches(loop);
+    if (loop->name.find(ReadingAheadLoop) != loop->name.npos)
+      return readAhead(loop);
     if (loop->name.find(".rowTile") == loop->name.npos)
       return IRMutator::visit(loop);
     const For *around = std::exchange(rows, loop);
@@ -83,13 +85,32 @@ class PrefetchPanels : public IRMutator {
     return visited;
   }
 
+  /// What an iteration reads of a panel: contiguous whole lines. Otherwise none.
+  static WeightReads linesReadBy(const For *loop) {
+    WeightReader reader(loop->name.substr(0, loop->name.find('.')));
+    loop->body.accept(&reader);
+    bool isWhole = !reader.isGathered && reader.reads.bytes % LineBytes == 0;
+    return isWhole ? reader.reads : WeightReads();
+  }
+
+  /// Asks in each iteration for what a later one reads.
+  static Stmt readAhead(const For *loop) {
+    const WeightReads reads = linesReadBy(loop);
+    if (reads.bytes == 0)
+      return loop;
+    Expr first = cast(Halide::Int(64), reads.first) * reads.elementBytes + BytesAhead;
+    Stmt body = loop->body;
+    for (int line = reads.bytes / LineBytes; line-- > 0;)
+      body = Block::make(prefetch(reads.buffer, first + line * LineBytes, FirstCache), body);
+    return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
+                     loop->device_api, body);
+  }
+
   /// Each row tile asks for as many lines in an iteration as all of them need to ask for the next tile. The
   /// lines of one iteration lie far apart, so that several pages are read side by side.
   Stmt addPrefetches(const For *loop) {
-    WeightReader reader(loop->name.substr(0, loop->name.find('.')));
-    loop->body.accept(&reader);
-    const WeightReads &reads = reader.reads;
-    if (reader.isGathered || reads.bytes == 0 || reads.bytes % LineBytes != 0)
+    const WeightReads reads = linesReadBy(loop);
+    if (reads.bytes == 0)
       return loop;
     const int linesRead = reads.bytes / LineBytes; // in an iteration
     Expr row = rows ? Variable::make(Halide::Int(32), rows->name) - rows->min : Expr(0);
@@ -101,20 +122,23 @@ class PrefetchPanels : public IRMutator {
     Expr line = iteration + Variable::make(Halide::Int(32), number) * apart;
     Expr first = cast(Halide::Int(64), substitute(loop->name, loop->min, reads.first));
     Expr next = first * reads.elementBytes + lines * LineBytes;
-    Stmt fetches = For::make(number, 0, atOnce, ForType::Serial, Halide::Partition::Never,
-                             Halide::DeviceAPI::None, prefetch(reads.buffer, next + line * LineBytes));
+    Stmt fetches =
+        For::make(number, 0, atOnce, ForType::Serial, Halide::Partition::Never, Halide::DeviceAPI::None,
+                  prefetch(reads.buffer, next + line * LineBytes, SecondCache));
     return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
                      loop->device_api, Block::make(IfThenElse::make(iteration < apart, fetches), loop->body));
   }
 
   /// Asks for one line, `offset` bytes from the buffer's start. What lies past the end is not fetched.
-  static Stmt prefetch(const std::string &buffer, const Expr &offset) {
+  static Stmt prefetch(const std::string &buffer, const Expr &offset, int cache) {
     Expr start = reinterpret(Halide::UInt(64), Variable::make(Halide::Handle(), buffer));
     Expr address = reinterpret(Halide::Handle(), start + cast(Halide::UInt(64), offset));
-    const int read = 0, secondCache = 2, data = 1;
+    const int read = 0, data = 1;
     return Evaluate::make(
-        Call::make(Halide::Int(32), "llvm.prefetch.p0", {address, read, secondCache, data}, Call::Extern));
+        Call::make(Halide::Int(32), "llvm.prefetch.p0", {address, read, cache, data}, Call::Extern));
   }
+
+  static constexpr int FirstCache = 3, SecondCache = 2; // as llvm.prefetch has them
 
   const For *rows = nullptr; // the loop over row tiles around the statement that is visited; none: one tile
 };

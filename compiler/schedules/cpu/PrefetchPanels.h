@@ -10,15 +10,20 @@
 
 namespace attnc {
 
-/// A loop over a matmul's input that carries this in its name fetches the next tile's weights.
-constexpr const char *PrefetchingLoop = "prefetching";
+/// Loops over a matmul's input that carry these in their names fetch the next tile's weights, or their own,
+/// of one panel, some iterations ahead.
+constexpr const char *PrefetchingLoop = "prefetching", *ReadingAheadLoop = "readingAhead";
+
+/// How far: less than half of a first cache of 32 KiB, where they go.
+constexpr int BytesAhead = 12 << 10;
 
 /// A pass over lowered code. The first row tile that meets a tile of columns waits for its weights, which
 /// come from memory; the others find them in the second cache. So that memory and core work side by side,
 /// each row tile asks for a part of the next tile's weights between its multiply-adds: as many cache lines at
 /// a time as it takes for all row tiles together to ask for the whole tile, once. Lines that are asked for
 /// together are far apart: memory gives more from several pages at a time than from one. (Halide's own
-/// prefetches would ask for all of the tile, line by line, in each row tile.)
+/// prefetches would ask for all of the tile, line by line, in each row tile.) One row tile that reads ahead
+/// asks in each iteration for as many lines as it reads, `BytesAhead` after them.
 std::unique_ptr<Halide::Internal::IRMutator> makePrefetchPanels();
 
 } // namespace attnc

@@ -1,0 +1,205 @@
+/* ExternalAttention.h - attention of many queries in bfloat16, but for how tiles are multiplied.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A tile is 32 queries by 32 keys. A stage's last axes are those of a task, of which there is one element:
+ * its block of keys, block of queries, head and batch.
+ */
+
+#ifndef ATTNC_COMPILER_EMIT_SHIM_EXTERNALATTENTION_H
+#define ATTNC_COMPILER_EMIT_SHIM_EXTERNALATTENTION_H
+
+#include "ExternalStage.h"
+
+/* Asks for the numbers of an axis. */
+static inline void ask(axis *of, int min, int extent) {
+  of->min = min;
+  of->extent = extent;
+}
+
+/* Asks for what the last axes of `sums` say, from axis `first` of `input` on. */
+static inline void askAlike(buffer *input, int first, const buffer *sums) {
+  for (int from = input->rank - 1, to = sums->rank - 1; from >= first; --from, --to)
+    ask(&input->axes[from], sums->axes[to].min, sums->axes[to].extent);
+}
+
+/* What a task reads of keys or values, which are float width x key x key head x batch. */
+typedef struct {
+  const float *rows; /* from the first key of the block on */
+  long stride;       /* from one key to the next */
+  int count;         /* keys that there are from there on */
+} memory;
+
+/* `sums` ends in the axes block, block of queries, head and batch; `group` heads share one of `input`. */
+static inline memory findKeys(const buffer *input, const buffer *sums, int keys, int group) {
+  const axis *of = input->axes, *block = &sums->axes[sums->rank - 4];
+  int first = block[0].min * keys, head = block[2].min / group;
+  long at = (first - of[1].min) * (long)of[1].stride + (head - of[2].min) * (long)of[2].stride +
+            (block[3].min - of[3].min) * (long)of[3].stride;
+  memory found = {(const float *)input->host + at, of[1].stride, of[1].min + of[1].extent - first};
+  return found;
+}
+
+/* Asks for the first key of what a task reads: others are there. */
+static inline void askForKeys(buffer *input, const buffer *sums, int width, int group) {
+  const axis *head = &sums->axes[sums->rank - 2], *batch = &sums->axes[sums->rank - 1];
+  int last = (head->min + head->extent - 1) / group;
+  ask(&input->axes[0], 0, width);
+  ask(&input->axes[1], 0, 1);
+  ask(&input->axes[2], head->min / group, last - head->min / group + 1);
+  ask(&input->axes[3], batch->min, batch->extent);
+}
+
+/* Scores of 32 queries with a tile of keys. queries: words of pairs, query x pair ...; sums: float query x
+ * key x tile x block ...; `keys` of a block. */
+static inline int scoreRounded(buffer *input, buffer *queries, int width, int keys, int group, buffer *sums,
+                               void (*multiply)(const block *)) {
+  if (!input->host || !queries->host || !sums->host) {
+    if (!input->host)
+      askForKeys(input, sums, width, group);
+    askAlike(queries, 2, sums);
+    ask(&queries->axes[0], 0, PanelColumns);
+    ask(&queries->axes[1], 0, (width + 31) / 32 * TileRows);
+    return 0;
+  }
+  memory found = findKeys(input, sums, keys, group);
+  int first = sums->axes[2].min * PanelColumns, left = found.count - first;
+  block b = {.rows = (const uint8_t *)(found.rows + first * found.stride),
+             .rowBytes = found.stride * 4,
+             .panels = queries->host,
+             .sums = sums->host,
+             .sumBytes = sums->axes[1].stride * 4L,
+             .count = left < PanelColumns ? left : PanelColumns,
+             .panelCount = 1};
+  multiplyBlockRounded(b, width, multiply);
+  return 0;
+}
+
+/* Numbers of one place of two rows become words of pairs. */
+static inline __m512i pairUp(__m512 even, __m512 odd) {
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
+                                         22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return _mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(odd, even));
+}
+
+/* Two rows of 32 numbers, of which those in `mask` are there, become words of a panel. */
+static inline void pairUpRow(const float *even, const float *odd, __mmask32 mask, uint8_t *words) {
+  for (int half = 0; half < PanelColumns; half += 16) {
+    __mmask16 lanes = (__mmask16)(mask >> half);
+    __m512i both =
+        pairUp(_mm512_maskz_loadu_ps(lanes, even + half), _mm512_maskz_loadu_ps(lanes, odd + half));
+    _mm512_store_si512((void *)(words + 4 * half), both);
+  }
+}
+
+/* `count` rows, of which `columns` numbers (32 at most) are taken, become a panel of `steps` times 32; what
+ * is not there is zero. */
+static inline void pairUpRows(const float *rows, long stride, int count, int columns, int steps,
+                              uint8_t *panel) {
+  static const float zeros[PanelColumns];
+  int pair = 0;
+  if (columns >= PanelColumns)
+    for (; 2 * pair + 1 < count; ++pair, rows += 2 * stride)
+      pairUpRow(rows, rows + stride, ~0u, panel + pair * GroupBytes);
+  for (; pair < steps * TileRows; ++pair, rows += 2 * stride)
+    pairUpRow(2 * pair < count ? rows : zeros, 2 * pair + 1 < count ? rows + stride : zeros,
+              columns < PanelColumns ? (1u << columns) - 1 : ~0u, panel + pair * GroupBytes);
+}
+
+/* 2^x for x <= 0; zero below -100. The polynomial errs by 7.5e-5 of 2^x, a 52nd of what rounding to bfloat16
+ * may. Adding 1.5 * 2^23 leaves the nearest whole number in the lowest bits: AMD's instructions that would
+ * give fraction and power take three times as long. */
+static inline __m512 power(__m512 x) {
+  const __m512 toWhole = _mm512_set1_ps(12582912.f);
+  __m512 whole = _mm512_add_ps(x, toWhole), fraction = _mm512_sub_ps(x, _mm512_sub_ps(whole, toWhole));
+  __m512 sum = _mm512_fmadd_ps(_mm512_set1_ps(0.05517167f), fraction, _mm512_set1_ps(0.24261112f));
+  sum = _mm512_fmadd_ps(sum, fraction, _mm512_set1_ps(0.69326099f));
+  sum = _mm512_fmadd_ps(sum, fraction, _mm512_set1_ps(0.99992807f));
+  __m512i result = _mm512_add_epi32(_mm512_slli_epi32((__m512i)whole, 23), (__m512i)sum);
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(-100), _CMP_NLT_UQ), (__m512)result);
+}
+
+/* Scores of 32 queries, a row for each key, become a panel of weights, whose sums are written `sumStride`
+ * apart. */
+static inline void weigh(const float *scores, long stride, const float *maximum, int steps, uint8_t *panel,
+                         float *sums, int sumStride) {
+  for (int half = 0; half < PanelColumns; half += 16) {
+    __m512 most = _mm512_loadu_ps(maximum + half), sum = _mm512_setzero_ps(), odds = _mm512_setzero_ps();
+    for (int pair = 0; pair < steps * TileRows; ++pair) {
+      const float *row = scores + 2 * pair * stride + half;
+      __m512 even = power(_mm512_sub_ps(_mm512_loadu_ps(row), most));
+      __m512 odd = power(_mm512_sub_ps(_mm512_loadu_ps(row + stride), most));
+      sum = _mm512_add_ps(sum, even);
+      odds = _mm512_add_ps(odds, odd);
+      _mm512_store_si512((void *)(panel + pair * GroupBytes + 4 * half), pairUp(even, odd));
+    }
+    float all[16];
+    _mm512_storeu_ps(all, _mm512_add_ps(sum, odds));
+    for (int query = 0; query < 16; ++query)
+      sums[(half + query) * sumStride] = all[query];
+  }
+}
+
+/* A block of keys (KeysPerBlock) and the widest heads (chooseExternal of ChooseSchedule.cpp). */
+enum { MostKeys = 128, MostColumns = 128, WeightBytes = MostKeys / 2 * GroupBytes };
+
+/* Values of a block's keys, mixed by what 32 queries weigh them. */
+typedef struct {
+  buffer *scores;  /* float query x key x block ... */
+  buffer *maxima;  /* float query x block ... */
+  buffer *input;   /* values */
+  buffer *range;   /* the first key of the block that is mixed, which begins a tile, and the end */
+  int width, keys; /* of a value; of a block, in all */
+  int group;       /* heads that share one of `input` */
+  buffer *context; /* float column x query x block ... */
+  buffer *sums;    /* of weights, alike, in column 0 */
+} mixing;
+
+static inline int isQuery(const mixing *m) {
+  return !m->scores->host || !m->maxima->host || !m->input->host || !m->range->host || !m->context->host ||
+         !m->sums->host;
+}
+
+static inline int askForMixing(const mixing *m) {
+  if (!m->input->host)
+    askForKeys(m->input, m->context, m->width, m->group);
+  askAlike(m->scores, 2, m->context);
+  askAlike(m->maxima, 1, m->context);
+  askAlike(m->range, 1, m->context);
+  ask(&m->scores->axes[0], 0, PanelColumns);
+  ask(&m->scores->axes[1], 0, m->keys);
+  ask(&m->maxima->axes[0], 0, PanelColumns);
+  ask(&m->range->axes[0], 0, 2);
+  return 0;
+}
+
+/* `arrange` makes the rows of the block from the panel of weights, in its place or the spare one. */
+static inline int mixRounded(const mixing *m,
+                             void (*arrange)(block *b, const uint8_t *weights, uint8_t *spare),
+                             void (*multiply)(const block *)) {
+  if (isQuery(m))
+    return askForMixing(m);
+  uint8_t panels[MostColumns / PanelColumns][WeightBytes] __attribute__((aligned(64)));
+  uint8_t weights[WeightBytes] __attribute__((aligned(64))), spare[WeightBytes] __attribute__((aligned(64)));
+  memory found = findKeys(m->input, m->context, m->keys, m->group);
+  const int32_t *range = (const int32_t *)m->range->host;
+  int first = range[0], count = range[1] - first;
+  long stride = m->scores->axes[1].stride;
+  block b = {.panels = panels[0],
+             .panelBytes = sizeof panels[0],
+             .sums = m->context->host,
+             .sumBytes = m->context->axes[1].stride * 4L,
+             .count = PanelColumns,
+             .panelCount = (m->width + PanelColumns - 1) / PanelColumns,
+             .steps = (count + 31) / 32};
+  weigh((const float *)m->scores->host + first * stride, stride, (const float *)m->maxima->host, b.steps,
+        weights, (float *)m->sums->host, m->sums->axes[1].stride);
+  arrange(&b, weights, spare);
+  for (int panel = 0; panel < b.panelCount; ++panel)
+    pairUpRows(found.rows + first * found.stride + panel * PanelColumns, found.stride, count,
+               m->width - panel * PanelColumns, b.steps, panels[panel]);
+  WRITE_OUT();
+  multiply(&b);
+  return 0;
+}
+
+#endif /* ATTNC_COMPILER_EMIT_SHIM_EXTERNALATTENTION_H */
