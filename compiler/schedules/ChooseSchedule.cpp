@@ -121,7 +121,9 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   int steps = std::max(1, weight.in / weight.group);
   MatmulSchedule schedule = chooseMatmul(cpu, steps, weight.out);
-  if (inputs.scales && !comesFromMemory(steps, weight.out)) // a quarter of the bytes: they are there
+  // A quarter of the bytes: they are there, unless the second cache is half as large, as on Zen, where other
+  // layers' weights have taken their place.
+  if (inputs.scales && !cpu.isZen4 && !comesFromMemory(steps, weight.out))
     for (MatmulTile &tile : schedule.tiles)
       tile.prefetch = Prefetch::None;
   const char *function = chooseExternal(cpu, inputs);
