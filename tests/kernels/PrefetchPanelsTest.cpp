@@ -4,6 +4,7 @@
 // Walks through lowered code as the machine would, and notes what each prefetch asks for.
 
 #include "compiler/schedules/cpu/PrefetchPanels.h"
+#include "compiler/schedules/ChooseSchedule.h"
 #include "compiler/schedules/KernelPipeline.h"
 #include "tests/kernels/KernelHarness.h"
 
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 using namespace attnc;
@@ -215,6 +217,26 @@ TEST(PrefetchPanelsTest, OnZenManyRowsAskForTheNextTile) {
     for (int rows : {13, 24, 37, 64})
       expectNextTilesOnce(code, out, {8, 32}, rows, 4);
   }
+}
+
+/// Whether tiles of several rows ask for weights of 512 inputs as integers: all of them, or none.
+std::set<bool> asksForIntegers(const char *machine, int out) {
+  LinearInputs inputs;
+  inputs.weight = {.in = 512, .out = out, .at = {}, .group = 4};
+  inputs.scales.emplace();
+  std::set<bool> answers;
+  for (const MatmulTile &tile : chooseMatmul(describeCpu(Halide::Target(machine)), inputs).tiles)
+    if (tile.rows > 1)
+      answers.insert(tile.prefetch != attnc::Prefetch::None);
+  return answers;
+}
+
+TEST(PrefetchPanelsTest, OnlyZenAsksForIntegersThatTheCacheMayKeep) {
+  const std::set<bool> all = {true}, none = {false};
+  EXPECT_EQ(asksForIntegers(Zen, 512), all);
+  EXPECT_EQ(asksForIntegers(Zen, 32000), all);
+  EXPECT_EQ(asksForIntegers(Avx512, 512), none);
+  EXPECT_EQ(asksForIntegers(Avx512, 32000), all);
 }
 
 } // namespace
