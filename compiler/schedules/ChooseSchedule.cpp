@@ -113,10 +113,9 @@ static const char *chooseExternal(const CpuTarget &cpu, const LinearInputs &inpu
   return cpu.isZen4 && !inputs.scales ? "attnc_multiply_bfloat_vectors" : nullptr;
 }
 
-// 32 rows x 128 columns of sums are 16 KiB. Rows of floats are rounded again for each tile: up to 512 inputs
-// take twice the columns (32 KiB, and 256 KiB of weights), and any number on Zen 4, whose third cache is
-// fast. Integers have the same sums in every tile, so few rows, which wait for memory anyway, take the tiles
-// of vectors; of bfloat16 one kind of tile must serve all.
+// 32 rows x 128 columns of sums are 16 KiB. Rows of floats, which are rounded again for each tile, take twice
+// the columns. Integers have the same sums in every tile, so few rows, which wait for memory anyway, take the
+// tiles of vectors; of bfloat16 one kind of tile must serve all.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   int steps = std::max(1, weight.in / weight.group);
@@ -129,8 +128,7 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const char *function = chooseExternal(cpu, inputs);
   if (!function)
     return schedule;
-  int columns = !inputs.scales && (cpu.isZen4 || weight.in <= 512) ? 256 : 128;
-  MatmulTile external{.rows = 32, .columns = columns, .serves = 32, .external = function};
+  MatmulTile external{.rows = 32, .columns = inputs.scales ? 128 : 256, .serves = 32, .external = function};
   while (weight.panels() < FewPanels && weight.panels() * PanelColumns % external.columns != 0)
     external.columns /= 2;
   if (inputs.scales)

@@ -65,6 +65,9 @@ static inline void fetchPart(const uint8_t *panel, int step, int steps) {
   _tile_stored(2, third, b->sumBytes);                                                                       \
   _tile_stored(3, fourth, b->sumBytes)
 
+/* Weights do not take the rows' place in the first cache. */
+#define LOAD_WEIGHTS(tile, from) _tile_stream_loadd(tile, from, GroupBytes)
+
 /* Two panels side by side for up to 16 rows; the last panel alone repeats itself, and its repetition is not
  * stored. */
 #define DEFINE_BLOCK(name, multiply)                                                                         \
@@ -76,12 +79,12 @@ static inline void fetchPart(const uint8_t *panel, int step, int steps) {
     LOAD_SUMS(sums, sums + TileBytes, below, below + TileBytes)                                              \
     for (int step = 0; step < b->steps; ++step) {                                                            \
       fetchPart(following, step, b->steps);                                                                  \
-      _tile_loadd(6, columns + step * StepBytes, GroupBytes);                                                \
+      LOAD_WEIGHTS(6, columns + step * StepBytes);                                                           \
       _tile_loadd(4, upper + step * TileBytes, b->rowBytes);                                                 \
       multiply(0, 4, 6);                                                                                     \
       _tile_loadd(5, lower + step * TileBytes, b->rowBytes);                                                 \
       multiply(2, 5, 6);                                                                                     \
-      _tile_loadd(7, columns + step * StepBytes + TileBytes, GroupBytes);                                    \
+      LOAD_WEIGHTS(7, columns + step * StepBytes + TileBytes);                                               \
       multiply(1, 4, 7);                                                                                     \
       multiply(3, 5, 7);                                                                                     \
     }                                                                                                        \
@@ -98,13 +101,13 @@ static inline void fetchPart(const uint8_t *panel, int step, int steps) {
       fetchPart(following, step, b->steps);                                                                  \
       fetchPart(following ? following + b->panelBytes : 0, step, b->steps);                                  \
       _tile_loadd(4, b->rows + step * TileBytes, b->rowBytes);                                               \
-      _tile_loadd(5, columns + step * StepBytes, GroupBytes);                                                \
+      LOAD_WEIGHTS(5, columns + step * StepBytes);                                                           \
       multiply(0, 4, 5);                                                                                     \
-      _tile_loadd(6, columns + step * StepBytes + TileBytes, GroupBytes);                                    \
+      LOAD_WEIGHTS(6, columns + step * StepBytes + TileBytes);                                               \
       multiply(1, 4, 6);                                                                                     \
-      _tile_loadd(7, others + step * StepBytes, GroupBytes);                                                 \
+      LOAD_WEIGHTS(7, others + step * StepBytes);                                                            \
       multiply(2, 4, 7);                                                                                     \
-      _tile_loadd(5, others + step * StepBytes + TileBytes, GroupBytes);                                     \
+      LOAD_WEIGHTS(5, others + step * StepBytes + TileBytes);                                                \
       multiply(3, 4, 5);                                                                                     \
     }                                                                                                        \
     STORE_SUMS(sums, sums + TileBytes, beside, beside + TileBytes);                                          \
