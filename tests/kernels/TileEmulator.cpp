@@ -110,6 +110,10 @@ void configure(const Instruction &what) {
     memset(registers.tiles[what.tile], 0, sizeof registers.tiles[0]);
     return;
   }
+  if (what.prefix == 1 && what.isMemory) { // STTILECFG
+    memcpy(what.base + what.stride, &registers.shape, sizeof registers.shape);
+    return;
+  }
   if (what.prefix != 0)
     giveUp();
   registers = {};

@@ -8,26 +8,38 @@
 
 #include "ExternalAttention.h"
 
+/* What LDTILECFG reads. */
+typedef struct {
+  uint8_t palette, start, reserved[14];
+  uint16_t bytes[16];
+  uint8_t rows[16];
+} shapes __attribute__((aligned(64)));
+
+static inline int areEqual(const shapes *a, const shapes *b) {
+  return _mm512_cmpneq_epi64_mask(_mm512_load_si512(a), _mm512_load_si512(b)) == 0;
+}
+
 /* Tiles 0 to 3 are sums. With `lower` rows: two of 16 rows over two of `lower`, rows in 4 and 5, columns in 6
- * and 7. Without: four of `upper` rows side by side, rows in 4, columns in 5 to 7. */
+ * and 7. Without: four of `upper` rows side by side, rows in 4, columns in 5 to 7.
+ * Shapes are left behind for the next call: asking for them costs a tenth of setting and releasing them,
+ * which takes as long as ten products. Whoever else uses tiles sets shapes of their own. */
 static void configure(int upper, int lower) {
-  struct {
-    uint8_t palette, start, reserved[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-  } shape __attribute__((aligned(64))) = {.palette = 1};
+  shapes wanted = {.palette = 1}, present;
   for (int i = 0; i < 8; ++i) {
-    shape.bytes[i] = TileBytes;
-    shape.rows[i] = TileRows;
+    wanted.bytes[i] = TileBytes;
+    wanted.rows[i] = TileRows;
   }
   if (lower > 0) {
-    shape.rows[2] = shape.rows[3] = shape.rows[5] = (uint8_t)lower;
+    wanted.rows[2] = wanted.rows[3] = wanted.rows[5] = (uint8_t)lower;
   } else {
     for (int i = 0; i < 5; ++i)
-      shape.rows[i] = (uint8_t)upper;
+      wanted.rows[i] = (uint8_t)upper;
   }
   WRITE_OUT();
-  _tile_loadconfig(&shape);
+  _tile_storeconfig(&present);
+  WRITE_OUT();
+  if (!areEqual(&wanted, &present))
+    _tile_loadconfig(&wanted);
 }
 
 /* The panel after `panel`. */
@@ -122,7 +134,6 @@ static inline void fetchPart(const uint8_t *panel, int step, int steps) {
       for (int panel = 0; panel < b->panelCount; panel += 2)                                                 \
         name##Flat(b, panel);                                                                                \
     }                                                                                                        \
-    _tile_release();                                                                                         \
   }
 
 DEFINE_BLOCK(multiplyBytes, _tile_dpbusd)
