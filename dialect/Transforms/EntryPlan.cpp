@@ -7,6 +7,8 @@
 
 #include "dialect/Transforms/EntryPlan.h"
 
+#include "dialect/Transforms/Fusion.h"
+
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -137,12 +139,27 @@ FailureOr<unsigned> EntryPlan::addToArena(Operation *op, SizeAttr bytes, unsigne
   return arena.add(bytes, begin, end);
 }
 
+/// The result in whose place `result` may lie: its norm, if nothing else reads it. A kernel has read a row
+/// before it writes the row's norm.
+Value EntryPlan::findOnlyNorm(CallOp call, OpResult result) {
+  ValueRange yielded = cast<YieldOp>(kernelOf(call).getBody().front().getTerminator()).getValues();
+  Value inside = yielded[result.getResultNumber()];
+  if (!result.use_empty() || !inside.hasNUses(2)) // the yield and the norm
+    return {};
+  for (auto [other, value] : llvm::zip(call.getResults(), yielded))
+    if (isNorm(value.getDefiningOp()) && value.getDefiningOp()->getOperand(0) == inside)
+      return other;
+  return {};
+}
+
 LogicalResult EntryPlan::planCall(CallOp call, unsigned at) {
   KernelOp kernel = kernelOf(call);
   if (Value cache = findAppendedCache(call))
     return placeInState(call, cache);
-  for (Value result : call.getResults()) {
+  for (OpResult result : call.getResults()) {
     Planned &plan = planned[result];
+    if (!plan.place && !plan.shared)
+      plan.shared = findOnlyNorm(call, result);
     if (plan.place || plan.shared)
       continue;
     FailureOr<unsigned> number =

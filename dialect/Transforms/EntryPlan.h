@@ -35,6 +35,7 @@ private:
   PlaceAttr findPlace(mlir::Value value);
   mlir::LogicalResult placeWrites();
   mlir::LogicalResult placeInState(CallOp call, mlir::Value cache);
+  mlir::Value findOnlyNorm(CallOp call, mlir::OpResult result);
   mlir::LogicalResult planCall(CallOp call, unsigned at);
   mlir::FailureOr<unsigned> addToArena(mlir::Operation *op, SizeAttr bytes, unsigned begin, unsigned end);
   unsigned findLastUse(mlir::Value value);

@@ -359,7 +359,7 @@ def PlanMemory : Attn_ModulePass<"attn-plan-memory"> {
     Needs: only calls and views in functions, copies inserted, all dynamic axes named. Leaves: `places` on each call,
     offsets on states and weights, `attn.arena` on each function, and `attn.sizes`, `attn.state_bytes` and
     `attn.weight_bytes` on the module. Values whose lives do not overlap share memory if their sizes are multiples of
-    the same product.
+    the same product; a sum that only its norm reads lies where the norm does.
 
     Before:
     ```mlir

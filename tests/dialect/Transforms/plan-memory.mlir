@@ -36,6 +36,12 @@ attn.kernel @with_scratch scratch [tensor<?x2xf32, #attn.axes<row, panel>>] {
 ^bb0(%in: tensor<?x8xf32, #attn.axes<row, width>>):
   attn.yield %in : tensor<?x8xf32, #attn.axes<row, width>>
 }
+attn.kernel @linear_norm {
+^bb0(%in: tensor<?x8xf32, #attn.axes<row, width>>, %weight: tensor<8x8xf32>, %scale: tensor<8xf32>):
+  %0 = attn.linear %in, %weight : (tensor<?x8xf32, #attn.axes<row, width>>, tensor<8x8xf32>) -> tensor<?x8xf32, #attn.axes<row, width>>
+  %1 = attn.layer_norm %0, %scale epsilon 1.0e-5 : (tensor<?x8xf32, #attn.axes<row, width>>, tensor<8xf32>) -> tensor<?x8xf32, #attn.axes<row, width>>
+  attn.yield %0, %1 : tensor<?x8xf32, #attn.axes<row, width>>, tensor<?x8xf32, #attn.axes<row, width>>
+}
 attn.kernel @append {
 ^bb0(%fresh: !step, %before: !cache, %positions: tensor<?xi32, #attn.axes<row>>):
   %0 = attn.append %fresh, %before at %positions : (!step, !cache, tensor<?xi32, #attn.axes<row>>) -> !cache
@@ -99,4 +105,19 @@ func.func @writes_states_in_place(%x: !rows, %fresh: !step, %positions: tensor<?
   %3 = attn.call @append(%fresh, %2, %positions) : (!step, !cache, tensor<?xi32, #attn.axes<row>>) -> !cache
   attn.write_state %3, @cache : !cache
   return
+}
+
+// CHECK-LABEL: func.func @norms_a_sum_in_its_place(
+// CHECK-SAME: attributes {attn.arena = #attn.size<128 * batch * source>}
+func.func @norms_a_sum_in_its_place(%x: !rows, %weight: tensor<8x8xf32>, %scale: tensor<8xf32>) -> !rows {
+  // CHECK: attn.call @linear_norm({{.*}}) places [#attn.place<arena, <0>>, #attn.place<arena, <0>>]
+  // CHECK: attn.call @linear_norm({{.*}}) places [#attn.place<result, <0>>, #attn.place<result, <0>>]
+  %0:2 = attn.call @linear_norm(%x, %weight, %scale) : (!rows, tensor<8x8xf32>, tensor<8xf32>) -> (!rows, !rows)
+  %1:2 = attn.call @linear_norm(%0#1, %weight, %scale) : (!rows, tensor<8x8xf32>, tensor<8xf32>) -> (!rows, !rows)
+  // A sum that is read later keeps its own.
+  // CHECK: attn.call @linear_norm({{.*}}) places [#attn.place<arena, <0>>, #attn.place<arena, <64 * batch * source>>]
+  %2:2 = attn.call @linear_norm(%x, %weight, %scale) : (!rows, tensor<8x8xf32>, tensor<8xf32>) -> (!rows, !rows)
+  // CHECK: attn.call @rows({{.*}})
+  %3 = attn.call @rows(%2#0) : (!rows) -> !rows
+  return %1#1 : !rows
 }
