@@ -10,9 +10,9 @@ namespace attnc {
 /// A halide_type_code_t.
 static int64_t typeCodeOf(Type element) {
   constexpr int64_t signedInteger = 0, unsignedInteger = 1, floatingPoint = 2;
-  if (isa<FloatType>(element))
+  if (element.isF32())
     return floatingPoint;
-  return element.isUnsignedInteger() ? unsignedInteger : signedInteger;
+  return element.isUnsignedInteger() || element.isBF16() ? unsignedInteger : signedInteger;
 }
 
 BufferStack::BufferStack(CodeWriter &code, ArrayRef<CallBuffers> calls) : code(code) {

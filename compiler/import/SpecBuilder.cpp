@@ -91,6 +91,8 @@ OwningOpRef<ModuleOp> importSpec(const Spec &spec, MLIRContext &context) {
   context.loadDialect<attn::AttnDialect, func::FuncDialect>();
   auto where = FileLineColLoc::get(StringAttr::get(&context, spec.file), 1, 1);
   OwningOpRef<ModuleOp> module = ModuleOp::create(where);
+  if (spec.types.roundsCaches())
+    module->getOperation()->setAttr(attn::roundsCaches, UnitAttr::get(&context));
   if (spec.model)
     isRecurrent(*spec.model) ? importRecurrent(spec, *module) : importModel(spec, *module);
   bool isWhole = true;

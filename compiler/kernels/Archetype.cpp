@@ -20,7 +20,7 @@ bool dependsOn(mlir::Value value, mlir::Operation *origin) {
 }
 
 static bool isPointwise(mlir::Operation *op) {
-  return llvm::isa<attn::ScaleOp, attn::AddOp, attn::MulOp, attn::ActivationOp>(op);
+  return llvm::isa<attn::ScaleOp, attn::AddOp, attn::MulOp, attn::ActivationOp, attn::RoundOp>(op);
 }
 
 static bool isMask(mlir::Operation *op) {

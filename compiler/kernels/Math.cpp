@@ -72,8 +72,12 @@ Expr sigmoidFast(Expr x) { return 1.f / (1.f + expFast(-x)); }
 
 Expr bfloatBits(Expr x) {
   Expr bits = reinterpret<uint32_t>(x);
-  return (bits + (Expr(uint32_t(0x7fff)) + ((bits >> 16) & uint32_t(1)))) & Expr(uint32_t(0xffff0000));
+  Expr nearest = bits + (Expr(uint32_t(0x7fff)) + ((bits >> 16) & uint32_t(1)));
+  Expr isNan = (bits & uint32_t(0x7fffffff)) > Expr(uint32_t(0x7f800000));
+  return select(isNan, bits | uint32_t(0x400000), nearest) & Expr(uint32_t(0xffff0000));
 }
+
+Expr fromBfloat(Expr bits) { return reinterpret<float>(cast<uint32_t>(bits) << 16); }
 
 Expr sumPairwise(const std::function<Expr(int)> &element, int count) {
   if (count == 1)

@@ -33,8 +33,12 @@ Halide::Expr tanhFast(Halide::Expr x);
 /// 1 / (1 + e^-x).
 Halide::Expr sigmoidFast(Halide::Expr x);
 
-/// The bits of `x` rounded to bfloat16 (to the nearest, ties to even), whose lower half is zero.
+/// The bits of `x` rounded to bfloat16 (to the nearest, ties to even), whose lower half is zero. A NaN stays
+/// one.
 Halide::Expr bfloatBits(Halide::Expr x);
+
+/// The float whose upper half is `bits`, of 16 bits.
+Halide::Expr fromBfloat(Halide::Expr bits);
 
 /// Adds `count` (a power of two) elements pairwise, halves first: the order never depends on the compiler.
 Halide::Expr sumPairwise(const std::function<Halide::Expr(int)> &element, int count);

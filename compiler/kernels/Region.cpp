@@ -5,6 +5,8 @@
 
 #include "compiler/kernels/Region.h"
 
+#include "compiler/kernels/Math.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using Halide::Expr;
@@ -26,6 +28,8 @@ Region::Region(attn::KernelOp kernel) : kernelOp(kernel) {
 static Halide::Type halideType(mlir::Type element) {
   if (element.isF32())
     return Halide::Float(32);
+  if (element.isBF16()) // its bits
+    return Halide::UInt(16);
   int bits = element.getIntOrFloatBitWidth();
   return element.isUnsignedInteger() ? Halide::UInt(bits) : Halide::Int(bits);
 }
@@ -182,7 +186,20 @@ Tensor Region::inputTensor(mlir::BlockArgument argument) {
   Coordinates extents;
   for (int axis = 0; axis < param.dimensions(); ++axis)
     extents.push_back(param.dim(axis).extent());
-  return {extents, [=](const Coordinates &at) { return param(std::vector<Expr>(at)); }};
+  Tensor held = {extents, [=](const Coordinates &at) { return param(std::vector<Expr>(at)); }};
+  return loaded(argument, held);
+}
+
+Tensor loaded(mlir::Value value, const Tensor &held) {
+  if (!typeOf(value).getElementType().isBF16())
+    return held;
+  return {held.extents, [held](const Coordinates &at) { return fromBfloat(held.at(at)); }};
+}
+
+Expr storable(mlir::Value value, const Expr &element) {
+  if (!typeOf(value).getElementType().isBF16())
+    return element;
+  return Halide::cast<uint16_t>(Halide::reinterpret<uint32_t>(element) >> 16);
 }
 
 Tensor Region::tensor(mlir::Value value) {

@@ -104,6 +104,12 @@ private:
   llvm::StringMap<Halide::Expr> sizes;
 };
 
+/// The elements of `value` as memory holds them: bits of those of bf16.
+Halide::Expr storable(mlir::Value value, const Halide::Expr &element);
+
+/// The elements of `value` from those that memory holds. All of a region's floats are of 32 bits.
+Tensor loaded(mlir::Value value, const Tensor &held);
+
 /// Heads on the left that read one head on the right; 1 where there is no head axis.
 int headsPerGroup(mlir::Value queries, mlir::Value keys);
 

@@ -106,6 +106,9 @@ Tensor Region::buildPointwise(mlir::Operation *op) {
         attn::ActivationKind kind = activation.getKind();
         return map([=](Expr x, const Coordinates &) { return applyActivation(kind, x); });
       })
+      .Case([&](attn::RoundOp) {
+        return map([](Expr x, const Coordinates &) { return Halide::reinterpret<float>(bfloatBits(x)); });
+      })
       .Case([&](attn::LiveOp live) -> Tensor {
         Tensor lengths = tensor(live.getLengths());
         size_t last = in.extents.size() - 1;

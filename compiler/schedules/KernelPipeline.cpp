@@ -60,7 +60,7 @@ private:
   void buildRows();
   void addResult(Func result, mlir::Value value);
   void addResults(Func result, llvm::ArrayRef<mlir::Value> values);
-  Expr storable(mlir::Value value, const Coordinates &at);
+  Expr elementOf(mlir::Value value, const Coordinates &at);
 
   attn::KernelOp kernel;
   const CpuTarget &cpu;
@@ -83,7 +83,7 @@ void PipelineBuilder::addResults(Func result, llvm::ArrayRef<mlir::Value> values
       Halide::FuncRef found = result(std::vector<Expr>(at));
       return element < 0 ? Expr(found) : found[element];
     };
-    region.bind(value, stored);
+    region.bind(value, loaded(value, stored));
   }
 }
 
@@ -97,7 +97,7 @@ void PipelineBuilder::addLinearResult(const MatmulMatch &match, mlir::Value valu
   mlir::Value linear = attn::LinearOp(match.linear).getResult();
   auto epilogue = [&](const Tensor &result, const Coordinates &at) {
     region.bind(linear, result);
-    return region.tensor(value).at(at);
+    return storable(value, region.tensor(value).at(at));
   };
   std::string name = "result" + std::to_string(pipeline.outputs.size());
   LinearStages stages = buildLinear(inputs, schedule.tiles, epilogue, name);
@@ -123,7 +123,7 @@ void PipelineBuilder::addNormResult(mlir::Operation *norm, mlir::Value value) {
   region.bind(norm->getResult(0), stages.result);
   std::vector<Var> vars = axisVars(value);
   Func result(name);
-  result(vars) = storable(value, {vars.begin(), vars.end()});
+  result(vars) = elementOf(value, {vars.begin(), vars.end()});
   scheduleRows(result.compute_root(), vars, cpu.lanes);
   scheduleRowNorm(stages, inputs.lanes, result, vars[1]);
   region.bind(norm->getResult(0), {});
@@ -169,7 +169,7 @@ void PipelineBuilder::addCellStage(const CellStage &stage) {
       region.bind(value, gate);
     std::vector<Expr> elements;
     for (mlir::Value result : stage.results)
-      elements.push_back(region.tensor(result).at(at));
+      elements.push_back(storable(result, region.tensor(result).at(at)));
     for (mlir::Value value : stage.gates)
       region.bind(value, {});
     return elements;
@@ -380,8 +380,9 @@ void PipelineBuilder::buildAppend(attn::AppendOp append) {
   // Never outside, whatever the position.
   Expr position = (positions.at({written.y}) + written.x) % cache.extents[2];
   Func result("cache");
-  result(width, head, key, row) = Halide::undef<float>();
-  result(width, head, position, written.y) = fresh.at({width, written.x, head, written.y});
+  Expr element = storable(append.getResult(), fresh.at({width, written.x, head, written.y}));
+  result(width, head, key, row) = Halide::undef(element.type());
+  result(width, head, position, written.y) = element;
   result.update()
       .reorder(width, head, written.x, written.y)
       .vectorize(width, lanesDividing(widthOf(append.getFresh()), cpu.lanes));
@@ -419,12 +420,14 @@ void PipelineBuilder::buildConcat(attn::ConcatOp concat) {
 
 /// The element of a result as memory holds it: masked scores are minus infinity there, made as bits because
 /// the compiler may assume that no float is infinite.
-Expr PipelineBuilder::storable(mlir::Value value, const Coordinates &at) {
+Expr PipelineBuilder::elementOf(mlir::Value value, const Coordinates &at) {
   Expr element = region.tensor(value).at(at);
-  if (!mayBeMasked(value))
-    return element;
-  Expr bits = Halide::reinterpret<int32_t>(element);
-  return Halide::reinterpret<float>(Halide::select(element < 0.5f * MaskedScore, int32_t(0xff800000), bits));
+  if (mayBeMasked(value)) {
+    Expr bits = Halide::reinterpret<int32_t>(element);
+    element =
+        Halide::reinterpret<float>(Halide::select(element < 0.5f * MaskedScore, int32_t(0xff800000), bits));
+  }
+  return storable(value, element);
 }
 
 void PipelineBuilder::buildRows() {
@@ -441,7 +444,7 @@ void PipelineBuilder::buildRows() {
     std::vector<Var> vars = axisVars(value);
     Func result("result" + std::to_string(pipeline.outputs.size()));
     region.rowStages.clear();
-    result(vars) = storable(value, {vars.begin(), vars.end()});
+    result(vars) = elementOf(value, {vars.begin(), vars.end()});
     scheduleRows(result, vars, cpu.lanes);
     for (Func stage : region.rowStages)
       stage.compute_at(result, vars.size() > 1 ? vars[1] : vars[0]).store_in(Halide::MemoryType::Stack);
@@ -452,11 +455,11 @@ void PipelineBuilder::buildRows() {
 
 static bool isSupported(mlir::Operation *op) {
   return attn::isView(op) || attn::makesScores(op) || attn::actsOnScores(op) ||
-         llvm::isa<attn::EmbedOp, attn::AddPositionsOp, attn::RotaryOp, attn::LinearOp, attn::LayerNormOp,
-                   attn::RmsNormOp, attn::L2NormOp, attn::SoftmaxOp, attn::MeanHeadsOp, attn::AppendOp,
-                   attn::RecallOp, attn::LiveOp, attn::WhereOp, attn::QuantiseOp, attn::ZerosOp,
-                   attn::ConcatOp, attn::LookupOp, attn::TakeOp, attn::IncrementOp, attn::LogSoftmaxOp,
-                   attn::LogSumExpOp, attn::PickOp, attn::TopKOp>(op);
+         llvm::isa<attn::EmbedOp, attn::RoundOp, attn::AddPositionsOp, attn::RotaryOp, attn::LinearOp,
+                   attn::LayerNormOp, attn::RmsNormOp, attn::L2NormOp, attn::SoftmaxOp, attn::MeanHeadsOp,
+                   attn::AppendOp, attn::RecallOp, attn::LiveOp, attn::WhereOp, attn::QuantiseOp,
+                   attn::ZerosOp, attn::ConcatOp, attn::LookupOp, attn::TakeOp, attn::IncrementOp,
+                   attn::LogSoftmaxOp, attn::LogSumExpOp, attn::PickOp, attn::TopKOp>(op);
 }
 
 /// The first operation that no kernel can be built for, or null; bodies of score maps are looked into.

@@ -114,13 +114,15 @@ private:
 } // namespace
 
 void SpecPrinter::printTypes() {
-  if (*spec.types.fallback == WeightType::F32 && spec.types.layers.empty())
+  const TypesSpec &types = spec.types;
+  if (*types.fallback == WeightType::F32 && *types.caches == CacheType::Auto && types.layers.empty())
     return;
   open("types", "types");
-  word("default", spec.types.fallback);
-  if (!spec.types.layers.empty()) {
+  word("default", types.fallback);
+  word("caches", types.caches);
+  if (!types.layers.empty()) {
     open("layers", "types.layers");
-    for (const TypeException &layer : spec.types.layers)
+    for (const TypeException &layer : types.layers)
       place(escaped(*layer.pattern), wordsOf(keyRule("types", "default").allowed)[size_t(*layer.type)],
             layer.pattern.where.line);
     close();

@@ -37,9 +37,14 @@ WeightType TypesSpec::typeOf(std::string_view tensor) const {
   return found == layers.rend() ? *fallback : *found->type;
 }
 
+bool TypesSpec::roundsCaches() const {
+  return *caches == CacheType::Bf16 || (*caches == CacheType::Auto && *fallback != WeightType::F32);
+}
+
 TypesSpec readTypes(MapReader reader, Diagnostics &diagnostics) {
   TypesSpec types;
   types.fallback = reader.choice<WeightType>("default");
+  types.caches = reader.choice<CacheType>("caches");
   MapReader layers = reader.mapping("layers");
   if (layers.map())
     for (const YamlEntry &entry : layers.map()->entries) {

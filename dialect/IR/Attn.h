@@ -21,6 +21,9 @@
 
 namespace attn {
 
+/// The attribute of modules whose caches of keys and values are of bf16.
+inline constexpr llvm::StringLiteral roundsCaches = "attn.rounds_caches";
+
 /// One product of a size polynomial: `coefficient * names[0] * names[1] ...`, names sorted.
 struct SizeTerm {
   int64_t coefficient;

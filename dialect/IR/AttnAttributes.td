@@ -133,6 +133,9 @@ def Attn_Stored : RankedTensorOf<[F32, BF16, I8]>; // a weight in memory
 def Attn_Value : RankedTensorOf<[F32, I32, BF16, I8, UI8]>;
 def Attn_Rows : TensorRankOf<[F32], [2, 3]>;      // (batch, query, width) or (row, width)
 def Attn_Heads : TensorRankOf<[F32], [4]>;        // batch, head, query, width
+def Attn_RowsHeld : TensorRankOf<[F32, BF16], [2, 3]>;  // rows in memory: as they are, or rounded
+def Attn_HeadsHeld : TensorRankOf<[F32, BF16], [4]>;
+def Attn_Held : RankedTensorOf<[F32, BF16]>;
 def Attn_Scores : TensorRankOf<[F32], [4]>;       // batch, head, query, key
 def Attn_ByteRows : TensorRankOf<[UI8], [2, 3]>;  // quantised rows
 def Attn_Matrix : TensorRankOf<[F32], [2]>;       // out, in

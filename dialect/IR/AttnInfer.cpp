@@ -200,6 +200,11 @@ LogicalResult CollapseOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Typ
   return success();
 }
 
+LogicalResult RoundOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op, Types &types) {
+  types.push_back(cast<RankedTensorType>(op.getInput().getType()).clone(BFloat16Type::get(context)));
+  return success();
+}
+
 LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
   Axes lhs(op.getLhs()), rhs(op.getRhs()), result;
   result.element = lhs.element;

@@ -270,10 +270,25 @@ def Attn_QuantiseOp : Attn_PureOp<"quantise", [InferTypeOpAdaptor]> {
   let hasVerifier = 1; // quantise_c1
 }
 
+def Attn_RoundOp : Attn_PureOp<"round", [InferTypeOpAdaptor]> {
+  let summary = "Rounds each element to the nearest bfloat16, ties to even";
+  let description = [{
+    A NaN stays one, and what is larger than the largest bfloat16 becomes infinite.
+
+    Example:
+    ```mlir
+    %y = attn.round %x : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> tensor<?x?x8xbf16, #attn.axes<batch, source, width>>
+    ```
+  }];
+  let arguments = (ins Attn_Float:$input);
+  let results = (outs RankedTensorOf<[BF16]>:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+}
+
 def Attn_LinearOp : Attn_PureOp<"linear", [InferTypeOpAdaptor, AttrSizedOperandSegments]> {
   let summary = "`result[..., o] = sum_i input[..., i] * weight[o, i] + bias[o]`";
   let description = [{
-    A weight of bf16 is widened. One of i8 multiplies quantised rows, and the result is, of whole numbers that
+    A weight of bf16 is widened, and so are rows of bf16. A weight of i8 multiplies quantised rows, and the result is, of whole numbers that
     are summed up without rounding, `input_scale * weight_scale[o] * sum_i (input[..., i] - zero) * weight[o, i] +
     bias[o]`.
 
@@ -287,7 +302,7 @@ def Attn_LinearOp : Attn_PureOp<"linear", [InferTypeOpAdaptor, AttrSizedOperandS
     %y = attn.linear %x, %w bias %b : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>, tensor<16x8xf32>, tensor<16xf32>) -> tensor<?x?x16xf32, #attn.axes<batch, source, width>>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[Attn_Rows, Attn_ByteRows]>:$input, Optional<Attn_Rows>:$inputScales,
+  let arguments = (ins AnyTypeOf<[Attn_RowsHeld, Attn_ByteRows]>:$input, Optional<Attn_Rows>:$inputScales,
       Attn_StoredMatrix:$weight, Optional<Attn_Matrix>:$weightScales, Optional<Attn_Vector>:$bias);
   let results = (outs Attn_Rows:$result);
   let builders = [OpBuilder<(ins "::mlir::Value":$input, "::mlir::Value":$weight, "::mlir::Value":$bias), [{
@@ -420,8 +435,8 @@ def Attn_SplitHeadsOp : Attn_PureOp<"split_heads", [InferTypeOpAdaptor]> {
     %h = attn.split_heads %x into 2 : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
     ```
   }];
-  let arguments = (ins Attn_Rows:$input, I64Attr:$heads);
-  let results = (outs Attn_Heads:$result);
+  let arguments = (ins Attn_RowsHeld:$input, I64Attr:$heads);
+  let results = (outs Attn_HeadsHeld:$result);
   let assemblyFormat = "$input `into` $heads attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1; // split_heads_c1, split_heads_c2
   let hasFolder = 1;
@@ -440,8 +455,8 @@ def Attn_MergeHeadsOp : Attn_PureOp<"merge_heads", [InferTypeOpAdaptor]> {
     %x = attn.merge_heads %h : (tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
     ```
   }];
-  let arguments = (ins Attn_Heads:$input);
-  let results = (outs Attn_Rows:$result);
+  let arguments = (ins Attn_HeadsHeld:$input);
+  let results = (outs Attn_RowsHeld:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1; // merge_heads_c1
   let hasFolder = 1;
@@ -460,8 +475,8 @@ def Attn_SliceOp : Attn_PureOp<"slice", [InferTypeOpAdaptor]> {
     %y = attn.slice %x at 4 width 4 : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> tensor<?x?x4xf32, #attn.axes<batch, source, width>>
     ```
   }];
-  let arguments = (ins Attn_Float:$input, I64Attr:$offset, I64Attr:$width);
-  let results = (outs Attn_Float:$result);
+  let arguments = (ins Attn_Held:$input, I64Attr:$offset, I64Attr:$width);
+  let results = (outs Attn_Held:$result);
   let assemblyFormat = "$input `at` $offset `width` $width attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1; // slice_c1
   let hasFolder = 1;
@@ -481,8 +496,8 @@ def Attn_SelectOp : Attn_PureOp<"select", [InferTypeOpAdaptor]> {
     %y = attn.select %x at 0 : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> tensor<?x8xf32, #attn.axes<batch, width>>
     ```
   }];
-  let arguments = (ins Attn_Rows:$input, I64Attr:$position);
-  let results = (outs Attn_Rows:$result);
+  let arguments = (ins Attn_RowsHeld:$input, I64Attr:$position);
+  let results = (outs Attn_RowsHeld:$result);
   let assemblyFormat = "$input `at` $position attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1; // select_c1, select_c2
 }
@@ -534,7 +549,7 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Multiplies matrices of one batch and head: `lhs x rhs`, or `lhs x rhs^T`";
   let description = [{
-    `rounded`: a kernel of many queries may round both sides to bfloat16; sums are of float32. A step's products,
+    A right side of bf16 is widened. `rounded`: a kernel of many queries may round both sides to bfloat16; sums are of float32. A step's products,
     and those of the pass over a prompt, are not rounded.
 
     Constraints:
@@ -550,7 +565,7 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
     %r = attn.matmul %q, %k transposed rounded : (tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>, tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>) -> tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
     ```
   }];
-  let arguments = (ins Attn_Float:$lhs, Attn_Float:$rhs, UnitAttr:$transposed, UnitAttr:$rounded);
+  let arguments = (ins Attn_Float:$lhs, Attn_Held:$rhs, UnitAttr:$transposed, UnitAttr:$rounded);
   let results = (outs Attn_Float:$result);
   let assemblyFormat = [{
     $lhs `,` $rhs (`transposed` $transposed^)? (`rounded` $rounded^)? attr-dict `:` functional-type(operands, results)
@@ -778,16 +793,17 @@ def Attn_AppendOp : Attn_PureOp<"append", [InferTypeOpAdaptor]> {
     * (C1) `fresh` has no more query positions than the cache, where both are known.
     * (C2) heads and widths of `fresh` and the cache agree.
     * (C3) there is one position for each row.
+    * (C4) elements of `fresh` and the cache have one type.
 
     Example:
     ```mlir
     %after = attn.append %fresh, %cache at %positions : (tensor<?x2x1x4xf32, #attn.axes<row, head, query, width>>, tensor<?x?x2x4xf32, #attn.axes<slot, capacity, head, width>>, tensor<?xi32, #attn.axes<row>>) -> tensor<?x?x2x4xf32, #attn.axes<slot, capacity, head, width>>
     ```
   }];
-  let arguments = (ins Attn_Heads:$fresh, Attn_Heads:$cache, Attn_RowIds:$positions);
-  let results = (outs Attn_Heads:$result);
+  let arguments = (ins Attn_HeadsHeld:$fresh, Attn_HeadsHeld:$cache, Attn_RowIds:$positions);
+  let results = (outs Attn_HeadsHeld:$result);
   let assemblyFormat = "$fresh `,` $cache `at` $positions attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1; // append_c1, append_c2, append_c3
+  let hasVerifier = 1; // append_c1, append_c2, append_c3, append_c4
 }
 
 def Attn_LookupOp : Attn_PureOp<"lookup", [InferTypeOpAdaptor]> {
@@ -804,8 +820,8 @@ def Attn_LookupOp : Attn_PureOp<"lookup", [InferTypeOpAdaptor]> {
     %keys = attn.lookup %cache, %ancestors : (tensor<?x?x2x4xf32, #attn.axes<slot, capacity, head, width>>, tensor<?x?xi32, #attn.axes<row, capacity>>) -> tensor<?x2x?x4xf32, #attn.axes<row, head, history, width>>
     ```
   }];
-  let arguments = (ins Attn_Heads:$cache, TensorRankOf<[I32], [2]>:$ancestors);
-  let results = (outs Attn_Heads:$result);
+  let arguments = (ins Attn_HeadsHeld:$cache, TensorRankOf<[I32], [2]>:$ancestors);
+  let results = (outs Attn_HeadsHeld:$result);
   let assemblyFormat = "$cache `,` $ancestors attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1; // lookup_c1
 }

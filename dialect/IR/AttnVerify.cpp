@@ -468,8 +468,13 @@ LogicalResult AppendOp::verify() {
                         axisOf(getCache(), 2, "the cache's"))) ||
       failed(verifySame(*this, axisOf(getFresh(), 3, "the new width"), axisOf(getCache(), 3, "the cache's"))))
     return failure(); // append_c2
-  return verifySame(*this, axisOf(getPositions(), 0, "the number of positions"),
-                    axisOf(getFresh(), 0, "the number of rows")); // append_c3
+  if (failed(verifySame(*this, axisOf(getPositions(), 0, "the number of positions"),
+                        axisOf(getFresh(), 0, "the number of rows"))))
+    return failure(); // append_c3
+  Type element = tensorOf(getFresh()).getElementType(), held = tensorOf(getCache()).getElementType();
+  if (element != held)
+    return emitOpError() << "appends elements of " << element << " to a cache of " << held; // append_c4
+  return success();
 }
 
 LogicalResult LookupOp::verify() {

@@ -23,7 +23,7 @@ static bool isParameter(OpOperand &operand) {
 
 static bool actsOnRows(Operation &op) {
   return isa<LinearOp, ActivationOp, AddOp, MulOp, ScaleOp, LayerNormOp, RmsNormOp, L2NormOp, LogSoftmaxOp,
-             LogSumExpOp, PickOp, TopKOp, SliceOp, WhereOp, ConcatOp, QuantiseOp>(op);
+             LogSumExpOp, PickOp, TopKOp, SliceOp, WhereOp, ConcatOp, QuantiseOp, RoundOp>(op);
 }
 
 /// Adds what `last` needs of its block, each operation after what it needs itself, then `last`.

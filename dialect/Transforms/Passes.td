@@ -271,6 +271,31 @@ def InsertCopies : Attn_FunctionPass<"attn-insert-copies"> {
 // quantised
 //===----------------------------------------------------------------------===//
 
+def RoundCaches : Attn_ModulePass<"attn-round-caches"> {
+  let summary = "Holds keys and values as bf16, where the module has `attn.rounds_caches`";
+  let description = [{
+    Needs: only regions, views, weights and states in functions. Leaves: no `attn.rounds_caches`. States that only
+    products of attention read, on their right side, are of bf16: what is written to them is rounded, and the products
+    widen what they read. A state that something else makes or reads stays f32; a remark says what.
+
+    Before:
+    ```mlir
+    module attributes {attn.rounds_caches} {
+    attn.state @keys : tensor<?x?x2x4xf32, ...>
+    %after = attn.fused(%fresh, %before, %positions) {
+      %0 = attn.append %in, %cache at %at : ...
+    ```
+    After:
+    ```mlir
+    attn.state @keys : tensor<?x?x2x4xbf16, ...>
+    %after = attn.fused(%fresh, %before, %positions) {
+      %0 = attn.round %in : ...
+      %1 = attn.append %0, %cache at %at : ...
+    ```
+  }];
+  let statistics = [Statistic<"numRounded", "num-rounded", "States of bf16">];
+}
+
 def Quantise : Attn_ModulePass<"attn-quantise"> {
   let summary = "Gives weights the type that a spec asks for: bf16 or int8";
   let description = [{

@@ -38,8 +38,10 @@ void buildPipeline(OpPassManager &manager, Phase upTo) {
     entries.addPass(createFuseRemaining());   // all work is in regions
     entries.addPass(createInsertCopies());    // every value can be written where it must be
   }
-  if (upTo >= Phase::Quantised)
-    manager.addPass(createQuantise()); // weights have the types that the spec asks for
+  if (upTo >= Phase::Quantised) {
+    manager.addPass(createRoundCaches()); // keys and values have the type that the spec asks for
+    manager.addPass(createQuantise());    // and so have weights
+  }
   if (upTo >= Phase::Outlined) {
     manager.addPass(createPackMatrices());   // weights have the layout that kernels read
     manager.addPass(createOutlineKernels()); // only calls and views remain in entries

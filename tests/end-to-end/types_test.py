@@ -125,12 +125,29 @@ class KoreanEnglish(Types, unittest.TestCase):
         self.assertEqual(self.table, table)
         self.assertEqual(self.say(self.int8, most=40), self.say(bundle, most=40))
 
-    def test_exceptions_stay_float32(self):
-        spec = scratch("mixed.yaml")
+    def spec_with(self, name, types):
+        spec = scratch(name + ".yaml")
         text = self.spec.read_text()
         for file in self.spec.parent.iterdir():
             text = text.replace(f": {file.name}", f": {file}")
-        spec.write_text(text + "\ntypes:\n  default: int8\n  layers:\n    encoder.*: f32\n    '*embed*': bf16\n")
+        spec.write_text(f"{text}\ntypes:\n{types}")
+        return spec
+
+    def test_rounded_caches_take_half_the_memory_and_change_little(self):
+        bundle = compile_bundle(self.spec_with("caches", "  caches: bf16\n"), "--target", "host")
+        exact = compile_bundle(self.spec_with("exact", "  default: int8\n  caches: f32\n"), "--target", "host")
+
+        def state_bytes(of):
+            return json.loads(attnc("bench", of, "--batch", 3, "--source-length", 16, "--target-length", 16,
+                                    "--seconds", 0, "--json"))["state_bytes"]
+        self.assertEqual(state_bytes(self.plain), 2 * state_bytes(bundle))
+        self.assertEqual(state_bytes(exact), 2 * state_bytes(self.int8))
+        said = self.say(bundle)
+        print(f"caches of bf16 change {changed(self.said, said):.2%} of {len(said)} lines")
+        self.assertLessEqual(changed(self.said, said), 0.01)
+
+    def test_exceptions_stay_float32(self):
+        spec = self.spec_with("mixed", "  default: int8\n  layers:\n    encoder.*: f32\n    '*embed*': bf16\n")
         bundle = scratch("mixed")
         rows = [line.split() for line in attnc("compile", spec, "-o", bundle, "--target", "host").splitlines()[1:]]
         self.assertFalse([row for row in rows if row[0].startswith("encoder.layers")])

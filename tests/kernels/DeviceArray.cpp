@@ -36,7 +36,7 @@ struct DeviceArray::Layout {
   std::vector<bool> isElement; // by byte
   std::vector<int64_t> places; // of each element of the array, in its order, in bytes
   std::vector<int64_t> shape;
-  halide_type_t type;                   // of one element; pairs of bfloat16 are words to kernels
+  halide_type_t type;                   // of one element; bfloat16 are bits to kernels
   std::vector<halide_dimension_t> dims; // fastest first
   halide_buffer_t buffer = {};
 };
@@ -75,6 +75,8 @@ static void write(uint8_t *place, halide_type_t type, double value) {
 static double read(const uint8_t *place, halide_type_t type) {
   int32_t word = 0; // little endian; bytes have no sign, and weights are not read back
   std::memcpy(&word, place, type.bytes());
+  if (type.code == halide_type_bfloat) // the upper half
+    return std::bit_cast<float>(word << 16);
   return type.code == halide_type_float ? std::bit_cast<float>(word) : word;
 }
 
@@ -128,7 +130,10 @@ DeviceArray::DeviceArray(mlir::RankedTensorType type, const reference::Array &ar
   }
   l.buffer.host = l.memory.data() + Guard;
   l.buffer.type = l.type;
-  if (l.type.code == halide_type_bfloat) { // kernels see pairs as words
+  bool isBfloat = l.type.code == halide_type_bfloat;
+  if (isBfloat)
+    l.buffer.type = halide_type_t(halide_type_uint, 16);
+  if (isBfloat && isPanels) { // pairs are words
     l.dims.erase(l.dims.begin());
     for (halide_dimension_t &dim : l.dims)
       dim.stride /= 2;

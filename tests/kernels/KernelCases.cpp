@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <limits>
+#include <regex>
 #include <set>
 #include <stdexcept>
 
@@ -56,6 +57,20 @@ static KernelCase linearCase(int in, int out, const std::string &activation) {
           in * U + 2e-6,
           {},
           {}};
+}
+
+/// A type whose elements are bfloat16.
+static std::string rounded(const std::string &type) {
+  return std::regex_replace(type, std::regex("xf32"), "xbf16");
+}
+
+/// A sum next to the middle of two bfloat16 may go either way: a step of those from 2 to 4.
+static KernelCase linearRounded(int in, int out) {
+  std::string text = "attn.kernel @k {\n^bb0(%x: " + rows(in) + ", %w: " + matrix(out, in) +
+                     "):\n  %0 = attn.linear %x, %w : (" + rows(in) + ", " + matrix(out, in) + ") -> " +
+                     rows(out) + "\n  %1 = attn.round %0 : (" + rows(out) + ") -> " + rounded(rows(out)) +
+                     "\n  attn.yield %1 : " + rounded(rows(out)) + "\n}\n";
+  return {"linear_rounded", text, rowSizes({1, 3, 9, 37}), 0x1p-6, {}, {}};
 }
 
 static KernelCase linearWithoutBias(int in, int out) {
@@ -108,6 +123,7 @@ std::vector<KernelCase> matmulCases() {
   return {linearCase(512, 512, "relu"),
           linearCase(520, 516, ""), // more than 1 MiB of weights: tiles of their own
           linearCase(20, 5, ""),
+          linearRounded(72, 43),
           linearCase(43, 20, "gelu"),
           linearCase(72, 43, "silu"),
           linearCase(64, 72, "tanh"),
@@ -183,9 +199,12 @@ static KernelCase attentionCase(int width, bool causal, bool padding, std::vecto
   return result;
 }
 
-static KernelCase selfStep(int width) {
+static KernelCase selfStep(int width, bool isRounded) {
   std::string q = heads("row", 2, "", width), cache = cacheOf(2, width);
-  std::string history = heads("row", 2, "history", width), s = scores("row", 2, "", "history");
+  std::string history = heads("row", 2, "history", width);
+  if (isRounded)
+    cache = rounded(cache), history = rounded(history);
+  std::string s = scores("row", 2, "", "history");
   std::string table = "tensor<?x?xi32, #attn.axes<row, capacity>>", ids = "tensor<?xi32, #attn.axes<row>>";
   std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %keys: " + cache + ", %values: " + cache +
                      ", %a: " + table + ", %lengths: " + ids + "):\n  %k = attn.lookup %keys, %a : (" +
@@ -194,7 +213,7 @@ static KernelCase selfStep(int width) {
                      q + ", " + history + ") -> " + s + "\n" + softmaxText(s, width, false, ids) +
                      "  %6 = attn.matmul %5, %v : (" + s + ", " + history + ") -> " + q +
                      "\n  attn.yield %6 : " + q + "\n}\n";
-  return {"attention_step_" + std::to_string(width),
+  return {"attention_step_" + std::to_string(width) + (isRounded ? "_bf16" : ""),
           text,
           {{{"row", 1}, {"slot", 2}, {"capacity", 1}, {"history", 1}},
            {{"row", 3}, {"slot", 5}, {"capacity", 40}, {"history", 40}},
@@ -204,9 +223,12 @@ static KernelCase selfStep(int width) {
           {{3, "row"}, {4, "capacity"}}};
 }
 
-static KernelCase crossStep(int width) {
+static KernelCase crossStep(int width, bool isRounded) {
   std::string q = heads("row", 2, "", width), source = heads("batch", 2, "source", width);
-  std::string taken = heads("row", 2, "source", width), s = scores("row", 2, "", "source");
+  std::string taken = heads("row", 2, "source", width);
+  if (isRounded)
+    source = rounded(source), taken = rounded(taken);
+  std::string s = scores("row", 2, "", "source");
   std::string ids = "tensor<?xi32, #attn.axes<row>>", perBatch = "tensor<?xi32, #attn.axes<batch>>";
   std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %keys: " + source + ", %values: " + source +
                      ", %sources: " + ids + ", %all: " + perBatch +
@@ -216,7 +238,7 @@ static KernelCase crossStep(int width) {
                      "\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + taken + ") -> " + s + "\n" +
                      softmaxText(s, width, false, ids) + "  %6 = attn.matmul %5, %v : (" + s + ", " + taken +
                      ") -> " + q + "\n  attn.yield %6 : " + q + "\n}\n";
-  return {"attention_cross_step_" + std::to_string(width),
+  return {"attention_cross_step_" + std::to_string(width) + (isRounded ? "_bf16" : ""),
           text,
           {{{"row", 1}, {"batch", 1}, {"source", 7}}, {{"row", 6}, {"batch", 3}, {"source", 130}}},
           attentionTolerance(width),
@@ -254,10 +276,12 @@ std::vector<KernelCase> attentionCases() {
       attentionCase(64, true, false, {lengths(1, 1, 1), lengths(2, 37, 37), lengths(1, 513, 513)}));
   cases.push_back(attentionCase(20, true, true, {lengths(1, 8, 8), lengths(4, 150, 150)}));
   cases.push_back(attentionCase(3, true, false, {lengths(2, 7, 7)}));
-  for (int width : {4, 20, 64, 80})
-    cases.push_back(selfStep(width));
-  for (int width : {72, 128})
-    cases.push_back(crossStep(width));
+  for (bool isRounded : {false, true}) {
+    for (int width : {4, 20, 64, 80})
+      cases.push_back(selfStep(width, isRounded));
+    for (int width : {72, 128})
+      cases.push_back(crossStep(width, isRounded));
+  }
   cases.push_back(attendCase());
   return cases;
 }
@@ -294,6 +318,16 @@ std::vector<KernelCase> roundedAttentionCases() {
     }
   if (found != others.size())
     throw std::logic_error("a case that is to be rounded has another name");
+  // Keys and values that are rounded in memory.
+  const std::regex key("xf32, #attn.axes<batch, head, key, width>>");
+  for (size_t i = 0, count = cases.size(); i < count; ++i)
+    if (std::string text =
+            std::regex_replace(cases[i].text, key, "xbf16, #attn.axes<batch, head, key, width>>");
+        text != cases[i].text) {
+      cases.push_back(cases[i]);
+      cases.back().name += "_of_bf16";
+      cases.back().text = text;
+    }
   return cases;
 }
 
@@ -490,6 +524,13 @@ std::vector<KernelCase> rowCases() {
              "  %0 = attn.append %f, %c at %p : (" + fresh + ", " + cache + ", " + ids + ") -> " + cache +
                  "\n  attn.yield %0 : " + cache + "\n",
              {{{"row", 1}, {"slot", 1}, {"capacity", 3}}, {{"row", 3}, {"slot", 5}, {"capacity", 17}}}, 0));
+  cases.back().idSizes[2] = "capacity";
+  std::string half = rounded(fresh), halves = rounded(cache);
+  cases.push_back(simple(
+      "round_append", "%f: " + fresh + ", %c: " + halves + ", %p: " + ids,
+      "  %0 = attn.round %f : (" + fresh + ") -> " + half + "\n  %1 = attn.append %0, %c at %p : (" + half +
+          ", " + halves + ", " + ids + ") -> " + halves + "\n  attn.yield %1 : " + halves + "\n",
+      {{{"row", 1}, {"slot", 1}, {"capacity", 3}}, {{"row", 3}, {"slot", 5}, {"capacity", 17}}}, 0));
   cases.back().idSizes[2] = "capacity";
   std::string prompts = heads("row", 2, "source", 20);
   cases.push_back(simple("append_prompts", "%f: " + prompts + ", %c: " + cache + ", %p: " + ids,

@@ -10,6 +10,7 @@
 #include "tests/kernels/KernelCases.h"
 
 #include <cmath>
+#include <regex>
 
 namespace attnc::test {
 
@@ -96,6 +97,17 @@ static KernelCase normCase(int in, int out, bool isInt8) {
           6 * linear.roundedRows()};
 }
 
+/// Rows that are rounded already.
+static KernelCase roundedRowsCase(int in, int out) {
+  KernelCase result = linearCase(in, out, false, in == 512 ? "relu" : "");
+  const std::string exact = rows(in), rounded = std::regex_replace(exact, std::regex("xf32"), "xbf16");
+  for (size_t at = 0; (at = result.text.find(exact, at)) != std::string::npos;)
+    result.text.replace(at, exact.size(), rounded);
+  result.name += "_of_bf16";
+  result.roundedRows = 0;
+  return result;
+}
+
 /// relu(x w + b) * (x v + c), as two linears of one input.
 static KernelCase gatedCase(int in, int out, bool isInt8) {
   StoredLinear first(in, out, isInt8, true), second(in, out, isInt8, true, "2");
@@ -131,6 +143,9 @@ std::vector<KernelCase> storedMatmulCases() {
     cases.push_back(normCase(32, 32, isInt8));
     cases.push_back(normCase(128, 32, isInt8));
     cases.push_back(gatedCase(72, 80, isInt8));
+    if (!isInt8)
+      for (auto [in, out] : {std::pair(512, 96), {72, 43}, {2048, 64}})
+        cases.push_back(roundedRowsCase(in, out));
   }
   return cases;
 }

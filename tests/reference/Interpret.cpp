@@ -65,6 +65,7 @@ Array Interpreter::runRows(mlir::Operation *op) {
         double factor = op.getFactor().convertToFloat();
         return map(get(op.getInput()), [=](double x) { return x * factor; });
       })
+      .Case([&](attn::RoundOp op) { return map(get(op.getInput()), roundToBfloat); })
       .Case([&](attn::AddOp op) { return zip(get(op.getLhs()), get(op.getRhs()), std::plus<>()); })
       .Case([&](attn::MulOp op) { return zip(get(op.getLhs()), get(op.getRhs()), std::multiplies<>()); })
       .Case([&](attn::LinearOp op) {

@@ -90,6 +90,14 @@ Array linear(const Array &x, const Array &weight, const Array *bias) {
   return result;
 }
 
+// A bfloat16 has 8 bits, so its step is 2^-7 of the power of two below.
+double roundToBfloat(double x) {
+  if (x == 0 || !std::isfinite(x))
+    return x;
+  double step = std::ldexp(1.0, std::ilogb(x) - 7);
+  return std::nearbyint(x / step) * step;
+}
+
 Array fromBytes(const Array &bytes, const Array &scales, int64_t width) {
   std::vector<int64_t> shape = bytes.shape;
   shape.back() = width;

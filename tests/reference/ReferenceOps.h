@@ -42,6 +42,9 @@ Array rotary(const Array &x, const Array &table, const Array *starts, bool inter
 double gelu(double x);
 double geluTanh(double x);
 
+/// The bfloat16 that is nearest to a float, ties to even.
+double roundToBfloat(double x);
+
 /// Rows from bytes; each has its scale and the byte that stands for 0. `width` of the bytes count.
 Array fromBytes(const Array &bytes, const Array &scales, int64_t width);
 /// Each output's weights times its scale, the first row of `scales`.

@@ -228,6 +228,20 @@ TEST(GoodSpecs, TheLastTypeThatFitsCounts) {
   EXPECT_EQ(readGood(smallModel(), {"", "bf16"}).types.typeOf("a"), WeightType::Bf16);
 }
 
+TEST(GoodSpecs, CachesFollowTheDefaultUnlessTold) {
+  auto rounds = [](const std::string &types) {
+    return readGood("types: " + types + "\n" + smallModel()).types.roundsCaches();
+  };
+  EXPECT_FALSE(rounds("{default: f32}"));
+  EXPECT_FALSE(rounds("{layers: {\"*\": int8}}"));
+  EXPECT_TRUE(rounds("{default: int8}"));
+  EXPECT_TRUE(rounds("{default: bf16}"));
+  EXPECT_TRUE(rounds("{caches: bf16}"));
+  EXPECT_FALSE(rounds("{default: bf16, caches: f32}"));
+  std::string text = print(readGood("types: {caches: bf16}\n" + smallModel()));
+  EXPECT_EQ(text.find("types:\n  default: f32\n  caches: bf16"), 0u) << text;
+}
+
 TEST(GoodSpecs, NamesFitPatternsWithStars) {
   EXPECT_TRUE(fits("a.b", "a.b"));
   EXPECT_TRUE(fits("*", ""));

@@ -246,6 +246,14 @@ TEST_F(Import, RoundsAttentionWhoseQueriesAreOfBfloat16) {
   EXPECT_EQ(roundedOf("{default: bf16, layers: {decoder.layers.0.self_attn.q_proj.weight: f32}}"), "rr--rr");
 }
 
+TEST_F(Import, AsksForRoundedCaches) {
+  for (bool rounds : {false, true}) {
+    auto module = import((rounds ? "types: {caches: bf16}\n" : "") + smallModel());
+    ASSERT_TRUE(module) << printed(diagnostics);
+    EXPECT_EQ(module->getOperation()->hasAttr(attn::roundsCaches), rounds);
+  }
+}
+
 TEST_F(Import, RoundsProductsOfAGraphOfBfloat16) {
   const std::string graph = "graph:\n  inputs: {x: {shape: [query, width: 3]}, y: {shape: [key, width: 3]}}\n"
                             "  ops: {z: {matmul: [x, y], transposed: true}}\n  outputs: z\n";

@@ -22,11 +22,12 @@ static inline void askAlike(buffer *input, int first, const buffer *sums) {
     ask(&input->axes[from], sums->axes[to].min, sums->axes[to].extent);
 }
 
-/* What a task reads of keys or values, which are float width x key x key head x batch. */
+/* What a task reads of keys or values, which are floats or bfloat16, width x key x key head x batch. */
 typedef struct {
-  const float *rows; /* from the first key of the block on */
-  long stride;       /* from one key to the next */
-  int count;         /* keys that there are from there on */
+  const uint8_t *rows; /* from the first key of the block on */
+  long stride;         /* from one key to the next, in bytes */
+  int count;           /* keys that there are from there on */
+  int bytes;           /* of a number */
 } memory;
 
 /* `sums` ends in the axes block, block of queries, head and batch; `group` heads share one of `input`. */
@@ -35,7 +36,9 @@ static inline memory findKeys(const buffer *input, const buffer *sums, int keys,
   int first = block[0].min * keys, head = block[2].min / group;
   long at = (first - of[1].min) * (long)of[1].stride + (head - of[2].min) * (long)of[2].stride +
             (block[3].min - of[3].min) * (long)of[3].stride;
-  memory found = {(const float *)input->host + at, of[1].stride, of[1].min + of[1].extent - first};
+  int bytes = bytesOf(input);
+  memory found = {input->host + at * bytes, of[1].stride * (long)bytes, of[1].min + of[1].extent - first,
+                  bytes};
   return found;
 }
 
@@ -63,14 +66,14 @@ static inline int scoreRounded(buffer *input, buffer *queries, int width, int ke
   }
   memory found = findKeys(input, sums, keys, group);
   int first = sums->axes[2].min * PanelColumns, left = found.count - first;
-  block b = {.rows = (const uint8_t *)(found.rows + first * found.stride),
-             .rowBytes = found.stride * 4,
+  block b = {.rows = found.rows + first * found.stride,
+             .rowBytes = found.stride,
              .panels = queries->host,
              .sums = sums->host,
              .sumBytes = sums->axes[1].stride * 4L,
              .count = left < PanelColumns ? left : PanelColumns,
              .panelCount = 1};
-  multiplyBlockRounded(b, width, multiply);
+  multiplyBlockRounded(b, found.bytes, width, multiply);
   return 0;
 }
 
@@ -82,26 +85,28 @@ static inline __m512i pairUp(__m512 even, __m512 odd) {
 }
 
 /* Two rows of 32 numbers, of which those in `mask` are there, become words of a panel. */
-static inline void pairUpRow(const float *even, const float *odd, __mmask32 mask, uint8_t *words) {
+static inline void pairUpRow(const uint8_t *even, const uint8_t *odd, int bytes, __mmask32 mask,
+                             uint8_t *words) {
   for (int half = 0; half < PanelColumns; half += 16) {
     __mmask16 lanes = (__mmask16)(mask >> half);
-    __m512i both =
-        pairUp(_mm512_maskz_loadu_ps(lanes, even + half), _mm512_maskz_loadu_ps(lanes, odd + half));
-    _mm512_store_si512((void *)(words + 4 * half), both);
+    _mm512_store_si512((void *)(words + 4 * half),
+                       pairUp(load(even, bytes, half, lanes), load(odd, bytes, half, lanes)));
   }
 }
 
-/* `count` rows, of which `columns` numbers (32 at most) are taken, become a panel of `steps` times 32; what
- * is not there is zero. */
-static inline void pairUpRows(const float *rows, long stride, int count, int columns, int steps,
+/* The first `count` rows, of which `columns` numbers (32 at most) are taken, become a panel of `steps` times
+ * 32; what is not there is zero. */
+static inline void pairUpRows(const uint8_t *rows, const memory *of, int count, int columns, int steps,
                               uint8_t *panel) {
   static const float zeros[PanelColumns];
+  const uint8_t *none = (const uint8_t *)zeros;
+  long stride = of->stride;
   int pair = 0;
   if (columns >= PanelColumns)
     for (; 2 * pair + 1 < count; ++pair, rows += 2 * stride)
-      pairUpRow(rows, rows + stride, ~0u, panel + pair * GroupBytes);
+      pairUpRow(rows, rows + stride, of->bytes, ~0u, panel + pair * GroupBytes);
   for (; pair < steps * TileRows; ++pair, rows += 2 * stride)
-    pairUpRow(2 * pair < count ? rows : zeros, 2 * pair + 1 < count ? rows + stride : zeros,
+    pairUpRow(2 * pair < count ? rows : none, 2 * pair + 1 < count ? rows + stride : none, of->bytes,
               columns < PanelColumns ? (1u << columns) - 1 : ~0u, panel + pair * GroupBytes);
 }
 
@@ -195,7 +200,7 @@ static inline int mixRounded(const mixing *m,
         weights, (float *)m->sums->host, m->sums->axes[1].stride);
   arrange(&b, weights, spare);
   for (int panel = 0; panel < b.panelCount; ++panel)
-    pairUpRows(found.rows + first * found.stride + panel * PanelColumns, found.stride, count,
+    pairUpRows(found.rows + first * found.stride + panel * PanelColumns * found.bytes, &found, count,
                m->width - panel * PanelColumns, b.steps, panels[panel]);
   WRITE_OUT();
   multiply(&b);

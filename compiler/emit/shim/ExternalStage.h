@@ -107,22 +107,38 @@ static inline void roundVectors(__m512 first, __m512 second, uint8_t *to) {
   _mm512_store_si512((void *)to, (__m512i)_mm512_cvtne2ps_pbh(second, first));
 }
 
-/* Rounds `count` numbers to bfloat16 and fills up with zeros to `width`, a multiple of 32. */
-static inline void roundRow(const float *from, int count, uint8_t *to, int width) {
-  int i = 0;
-  for (; i < width && i + 32 <= count; i += 32)
-    roundVectors(_mm512_loadu_ps(from + i), _mm512_loadu_ps(from + i + 16), to + 2 * i);
-  for (; i < width; i += 32) {
-    unsigned mask = i < count ? (1u << (count - i)) - 1 : 0;
-    roundVectors(_mm512_maskz_loadu_ps((__mmask16)mask, from + i),
-                 _mm512_maskz_loadu_ps((__mmask16)(mask >> 16), from + i + 16), to + 2 * i);
+/* Bytes of a number in memory: of a float, or of what has been rounded to bfloat16. */
+enum { FloatBytes = 4, BfloatBytes = 2 };
+static inline int bytesOf(const buffer *numbers) { return (numbers->type >> 8 & 0xff) / 8; }
+
+/* 16 numbers from the one at `place` on, of which those in `mask` are there. */
+static inline __m512 load(const uint8_t *from, int bytes, long place, __mmask16 mask) {
+  if (bytes == FloatBytes)
+    return _mm512_maskz_loadu_ps(mask, from + place * FloatBytes);
+  __m256i halves = _mm256_maskz_loadu_epi16(mask, from + place * BfloatBytes);
+  return (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
+}
+
+/* Rounds `count` floats to bfloat16, or takes what is rounded, and fills up with zeros to `width`, a multiple
+ * of 32. */
+static inline void roundRow(const uint8_t *from, int bytes, int count, uint8_t *to, int width) {
+  for (int i = 0; i < width; i += 32) {
+    unsigned mask = i + 32 <= count ? ~0u : i < count ? (1u << (count - i)) - 1 : 0;
+    roundVectors(load(from, bytes, i, (__mmask16)mask), load(from, bytes, i + 16, (__mmask16)(mask >> 16)),
+                 to + 2 * i);
   }
 }
 
-/* Has `multiply` add up a block whose rows are floats, rounded block by block of inputs, in an order that
- * depends on the width alone. */
-static inline void multiplyBlockRounded(block b, int width, void (*multiply)(const block *)) {
+/* Has `multiply` add up a block whose rows are numbers of so many bytes, floats rounded block by block of
+ * inputs, in an order that depends on the width alone. */
+static inline void multiplyBlockRounded(block b, int bytes, int width, void (*multiply)(const block *)) {
   int steps = (width + 31) / 32;
+  if (bytes == BfloatBytes && width % 32 == 0) {
+    b.steps = steps;
+    if (b.count > 0 && b.panelCount > 0)
+      multiply(&b);
+    return;
+  }
   uint8_t rounded[MostRows][BlockWidth * 2] __attribute__((aligned(64)));
   const uint8_t *from = b.rows, *columns = b.panels, *after = b.after;
   long fromBytes = b.rowBytes;
@@ -131,7 +147,7 @@ static inline void multiplyBlockRounded(block b, int width, void (*multiply)(con
   for (int first = 0; first < steps && b.count > 0 && b.panelCount > 0; first += BlockSteps) {
     b.steps = steps - first < BlockSteps ? steps - first : BlockSteps;
     for (int row = 0; row < b.count; ++row)
-      roundRow((const float *)(from + row * fromBytes) + first * 32, width - first * 32, rounded[row],
+      roundRow(from + row * fromBytes + first * 32 * bytes, bytes, width - first * 32, rounded[row],
                b.steps * 32);
     WRITE_OUT();
     b.panels = columns + first * StepBytes;
@@ -142,12 +158,13 @@ static inline void multiplyBlockRounded(block b, int width, void (*multiply)(con
   }
 }
 
-/* rows: float, `width` inputs; panels: 32 x pairs x panels of words; sums: float columns x rows. */
+/* rows: floats or bfloat16, `width` inputs; panels: 32 x pairs x panels of words; sums: float columns x rows.
+ */
 static inline int multiplyRounded(buffer *rows, buffer *panels, int width, buffer *sums,
                                   void (*multiply)(const block *)) {
   if (!rows->host || !panels->host || !sums->host)
     return answer(rows, panels, sums, width, (width + 31) / 32 * TileRows);
-  multiplyBlockRounded(place(rows, panels, sums, 4), width, multiply);
+  multiplyBlockRounded(place(rows, panels, sums, bytesOf(rows)), bytesOf(rows), width, multiply);
   return 0;
 }
 

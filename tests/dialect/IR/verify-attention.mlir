@@ -102,6 +102,14 @@ func.func @append_c3_too_many_positions(%f: tensor<1x2x1x4xf32>, %c: tensor<5x9x
 
 // -----
 
+func.func @append_c4_other_elements(%f: tensor<1x2x1x4xf32>, %c: tensor<5x9x2x4xbf16>, %p: tensor<1xi32>) {
+  // expected-error @below {{appends elements of 'f32' to a cache of 'bf16'}}
+  %a = attn.append %f, %c at %p : (tensor<1x2x1x4xf32>, tensor<5x9x2x4xbf16>, tensor<1xi32>) -> tensor<5x9x2x4xbf16>
+  return
+}
+
+// -----
+
 func.func @lookup_c1_other_capacity(%c: tensor<5x9x2x4xf32>, %a: tensor<3x8xi32>) {
   // expected-error @below {{the ancestors' position axis is 8, but the cache's is 9}}
   %k = attn.lookup %c, %a : (tensor<5x9x2x4xf32>, tensor<3x8xi32>) -> tensor<3x2x?x4xf32>

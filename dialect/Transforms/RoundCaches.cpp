@@ -1,0 +1,165 @@
+//===- RoundCaches.cpp - keys and values of states as bfloat16 ----------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Follows what a state holds, from the regions that compute it to those that read it. A state that only
+// attention reads is held in half the bytes: what is written is rounded, what is read widened.
+
+#include "dialect/IR/StepBuilder.h"
+#include "dialect/Transforms/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace attn {
+
+#define GEN_PASS_DEF_ROUNDCACHES
+#include "dialect/Transforms/Passes.h.inc"
+
+namespace {
+
+Value yieldedBy(OpResult result) {
+  auto fused = cast<FusedOp>(result.getOwner());
+  return fused.getBody().front().getTerminator()->getOperand(result.getResultNumber());
+}
+
+/// All values of functions that are a state's content or a view of it.
+class Contents {
+public:
+  explicit Contents(StateOp state) : state(state) {
+    for (auto func : state->getParentOfType<ModuleOp>().getOps<func::FuncOp>()) {
+      func.walk([&](ReadStateOp read) {
+        if (read.getState() == state.getSymName())
+          values.insert(read);
+      });
+      func.walk([&](WriteStateOp write) {
+        if (write.getState() == state.getSymName())
+          values.insert(write.getValue());
+      });
+    }
+  }
+
+  /// What reads or makes the content and is no matter of attention, or null.
+  Operation *findObstacle() {
+    for (unsigned i = 0; i < values.size(); ++i) {
+      Value value = values[i];
+      if (Operation *obstacle = followToOrigin(value))
+        return obstacle;
+      for (OpOperand &use : value.getUses())
+        if (Operation *obstacle = followToReader(use))
+          return obstacle;
+    }
+    return nullptr;
+  }
+
+  /// Only once no obstacle is found.
+  void round() {
+    state.setType(rounded(state.getType()));
+    for (Value value : values) {
+      value.setType(rounded(value.getType()));
+      if (value.getDefiningOp<FusedOp>())
+        roundYielded(cast<OpResult>(value));
+    }
+    for (BlockArgument argument : arguments) {
+      argument.setType(rounded(argument.getType()));
+      inferReaders(argument);
+    }
+  }
+
+private:
+  static RankedTensorType rounded(Type type) {
+    return cast<RankedTensorType>(type).clone(BFloat16Type::get(type.getContext()));
+  }
+
+  Operation *followToOrigin(Value value) {
+    Operation *origin = value.getDefiningOp();
+    if (isView(origin))
+      values.insert(origin->getOperand(0));
+    else if (!isa_and_nonnull<FusedOp, ReadStateOp>(origin))
+      return origin ? origin : value.getParentBlock()->getParentOp();
+    return nullptr;
+  }
+
+  Operation *followToReader(OpOperand &use) {
+    Operation *reader = use.getOwner();
+    if (isView(reader))
+      values.insert(reader->getResult(0));
+    else if (auto write = dyn_cast<WriteStateOp>(reader))
+      return write.getState() == state.getSymName() ? nullptr : write;
+    else if (auto fused = dyn_cast<FusedOp>(reader))
+      return followInside(fused, use.getOperandNumber());
+    else
+      return reader;
+    return nullptr;
+  }
+
+  /// Inside a region a state is appended to, or attention reads it on the right side of its products.
+  Operation *followInside(FusedOp fused, unsigned number) {
+    BlockArgument argument = fused.getBody().getArgument(number);
+    arguments.push_back(argument);
+    SmallVector<Value> open{argument};
+    while (!open.empty()) {
+      Value value = open.pop_back_val();
+      for (OpOperand &use : value.getUses()) {
+        Operation *reader = use.getOwner();
+        bool isRightSide = isa<MatmulOp>(reader) && use.getOperandNumber() == 1;
+        if (isa<TakeOp, LookupOp>(reader) || isView(reader))
+          open.push_back(reader->getResult(0));
+        else if (auto append = dyn_cast<AppendOp>(reader); append && append.getCache() == value)
+          open.push_back(append);
+        else if (isa<YieldOp>(reader) && value.getDefiningOp<AppendOp>())
+          values.insert(fused.getResult(use.getOperandNumber()));
+        else if (!isRightSide)
+          return reader;
+      }
+    }
+    return nullptr;
+  }
+
+  static void roundYielded(OpResult result) {
+    Value inside = yieldedBy(result);
+    auto append = inside.getDefiningOp<AppendOp>();
+    Value exact = append ? append.getFresh() : inside;
+    Operation *end = cast<FusedOp>(result.getOwner()).getBody().front().getTerminator();
+    OpBuilder builder(append ? append.getOperation() : end);
+    Value round = RoundOp::create(builder, exact.getLoc(), exact);
+    if (append)
+      append.getFreshMutable().assign(round);
+    else
+      end->setOperand(result.getResultNumber(), round);
+  }
+
+  static void inferReaders(Value value) {
+    for (Operation *reader : value.getUsers())
+      if (isa<TakeOp, LookupOp, AppendOp>(reader) || isView(reader)) {
+        inferResultTypes(reader);
+        inferReaders(reader->getResult(0));
+      }
+  }
+
+  StateOp state;
+  llvm::SetVector<Value> values;
+  SmallVector<BlockArgument> arguments; // of regions that read them
+};
+
+struct RoundCaches : impl::RoundCachesBase<RoundCaches> {
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr(roundsCaches))
+      return;
+    for (auto state : getOperation().getOps<StateOp>()) {
+      if (!cast<RankedTensorType>(state.getType()).getElementType().isF32())
+        continue;
+      Contents contents(state);
+      if (Operation *obstacle = contents.findObstacle()) {
+        state.emitRemark() << "not rounded: '" << obstacle->getName() << "' makes or reads it";
+      } else {
+        contents.round();
+        ++numRounded;
+      }
+    }
+    getOperation()->removeAttr(roundsCaches);
+  }
+};
+
+} // namespace
+} // namespace attn
