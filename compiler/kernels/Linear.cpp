@@ -80,6 +80,29 @@ static Accumulator buildExternal(const LinearInputs &inputs, MatmulTile tile, co
   return result;
 }
 
+/// Inputs of a row that is widened as a whole: eight rows are 128 KiB on the stack.
+constexpr int MostWidened = 4096;
+
+/// A stage that widens the rows of a tile before it multiplies: a broadcast reads a float at once, and takes
+/// four instructions to make one of half a word.
+static std::function<Expr(const Coordinates &)> widen(const LinearInputs &inputs, Accumulator &accumulator,
+                                                      const std::vector<Var> &outer) {
+  Var input("input"), row = accumulator.row, rowTile = accumulator.rowTile;
+  std::vector<Var> places = {input, row, rowTile};
+  Coordinates from = {min(input, inputs.weight.in - 1),
+                      min(rowTile * accumulator.tile.rows + row, inputs.input.extents[1] - 1)};
+  std::vector<Expr> at = {accumulator.k, row, rowTile};
+  for (const Var &var : outer) {
+    places.push_back(var);
+    from.push_back(var);
+    at.push_back(var);
+  }
+  Func widened(accumulator.sums.name() + "_widened");
+  widened(places) = inputs.input.at(from);
+  accumulator.widened = widened;
+  return [widened, at](const Coordinates &) -> Expr { return widened(at); };
+}
+
 Accumulator buildAccumulator(const LinearInputs &inputs, MatmulTile tile, const std::string &name) {
   if (tile.isExternal())
     return buildExternal(inputs, tile, name);
@@ -100,7 +123,10 @@ Accumulator buildAccumulator(const LinearInputs &inputs, MatmulTile tile, const 
   Coordinates source = {result.k, min(rowTile * tile.rows + result.row, inputs.input.extents[1] - 1)};
   source.insert(source.end(), outer.begin(), outer.end());
   result.sums(at) = initialSum(inputs);
-  Expr sum = result.sums(at) + sumTerm(inputs, source, lane, panel);
+  LinearInputs read = inputs;
+  if (inputs.areRounded && tile.rows > 1 && inputs.weight.in <= MostWidened)
+    read.input.at = widen(inputs, result, outer);
+  Expr sum = result.sums(at) + sumTerm(read, source, lane, panel);
   result.sums(at) = tile.inOrder || !addsFreely(inputs.weight) ? strict_float(sum) : sum;
   return result;
 }

@@ -46,7 +46,8 @@ struct Accumulator {
   Halide::Func sums;
   Halide::Var column, row, columnTile, rowTile;
   Halide::RDom k;
-  int group; // steps of k that one instruction takes together
+  int group;                 // steps of k that one instruction takes together
+  Halide::Func widened = {}; // rows of the tile, inputs x rows ..., where memory holds bfloat16
 };
 
 /// What makes numbers of a quantised linear's sums (see `attn.linear`).
@@ -62,6 +63,7 @@ struct LinearInputs {
   PanelMatrix weight;
   std::function<Halide::Expr(Halide::Expr column)> bias; // empty: none
   std::optional<SumScales> scales;                       // of a quantised linear: bytes meet integers
+  bool areRounded = false;                               // rows of bfloat16
   std::vector<Halide::ImageParam> external; // rows and panels as an external tile reads them; empty: none can
 };
 

@@ -113,9 +113,9 @@ static const char *chooseExternal(const CpuTarget &cpu, const LinearInputs &inpu
   return cpu.isZen4 && !inputs.scales ? "attnc_multiply_bfloat_vectors" : nullptr;
 }
 
-// 32 rows x 128 columns of sums are 16 KiB. Rows of floats, which are rounded again for each tile, take twice
-// the columns. Integers have the same sums in every tile, so few rows, which wait for memory anyway, take the
-// tiles of vectors; of bfloat16 one kind of tile must serve all.
+// 32 rows x 128 columns of sums are 16 KiB. Of bfloat16 it is twice that: rows whose width is no multiple of
+// 32 are rounded again for each tile. Integers have the same sums in every tile, so few rows, which wait for
+// memory anyway, take the tiles of vectors; of bfloat16 one kind of tile must serve all.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   int steps = std::max(1, weight.in / weight.group);

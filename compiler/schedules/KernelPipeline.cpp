@@ -107,6 +107,8 @@ void PipelineBuilder::addLinearResult(const MatmulMatch &match, mlir::Value valu
   addResult(stages.result, value);
 }
 
+/// The norm may be written where the sum lies that it reads (EntryPlan::findOnlyNorm): a row's statistics
+/// come before its elements, each of which is read once, before it is written.
 void PipelineBuilder::addNormResult(mlir::Operation *norm, mlir::Value value) {
   auto layer = llvm::dyn_cast<attn::LayerNormOp>(norm);
   int width = widthOf(norm->getResult(0));

@@ -550,7 +550,7 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
   let summary = "Multiplies matrices of one batch and head: `lhs x rhs`, or `lhs x rhs^T`";
   let description = [{
     A right side of bf16 is widened. `rounded`: a kernel of many queries may round both sides to bfloat16; sums are of float32. A step's products,
-    and those of the pass over a prompt, are not rounded.
+    and those of the pass over a prompt, take their left side as it is.
 
     Constraints:
     * (C1) both sides have the same rank, at least two.

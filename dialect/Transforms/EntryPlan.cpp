@@ -147,7 +147,7 @@ Value EntryPlan::findOnlyNorm(CallOp call, OpResult result) {
   if (!result.use_empty() || !inside.hasNUses(2)) // the yield and the norm
     return {};
   for (auto [other, value] : llvm::zip(call.getResults(), yielded))
-    if (isNorm(value.getDefiningOp()) && value.getDefiningOp()->getOperand(0) == inside)
+    if (isNorm(value.getDefiningOp()) && value.hasOneUse() && value.getDefiningOp()->getOperand(0) == inside)
       return other;
   return {};
 }

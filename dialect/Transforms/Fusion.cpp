@@ -167,6 +167,35 @@ FusedOp fuse(Group group, StringRef what) {
   return fused;
 }
 
+/// A cell's results come from one stage, and have one type.
+static bool isCellOfSeveral(FusedOp fused) {
+  Block &body = fused.getBody().front();
+  bool isCell = llvm::range_size(body.getOps<LinearOp>()) > 1 || !body.getOps<SliceOp>().empty();
+  return isCell && fused.getNumResults() > 1;
+}
+
+static OpOperand &yieldOf(OpResult result) {
+  Operation *end = cast<FusedOp>(result.getOwner()).getBody().front().getTerminator();
+  return end->getOpOperand(result.getResultNumber());
+}
+
+bool canRound(Value result) {
+  auto fused = result.getDefiningOp<FusedOp>();
+  if (!fused || isCellOfSeveral(fused))
+    return false;
+  Value inside = yieldOf(cast<OpResult>(result)).get();
+  Operation *last = inside.getDefiningOp();
+  return inside.hasOneUse() && (isPointwise(last) || isNorm(last) || isa_and_nonnull<LinearOp>(last));
+}
+
+void roundResult(OpResult result) {
+  OpOperand &yielded = yieldOf(result);
+  OpBuilder builder(yielded.getOwner());
+  Value round = RoundOp::create(builder, yielded.get().getLoc(), yielded.get());
+  yielded.set(round);
+  result.setType(round.getType());
+}
+
 void explainUnfused(Operation *op, const Twine &reason) { op->emitRemark() << "not fused: " << reason; }
 
 } // namespace attn

@@ -41,6 +41,13 @@ void addNorm(Group &group, mlir::Value last);
 /// Replaces the group by an `attn.fused` and tells so in a remark. Sorts the members first.
 FusedOp fuse(Group group, llvm::StringRef what);
 
+/// Whether a region can round a value that it computes before it is written: the last stage of its kernel is
+/// one of elements, gives no other result, and nothing in it reads the value from memory.
+bool canRound(mlir::Value result);
+
+/// Rounds such a value, which is of bf16 then.
+void roundResult(mlir::OpResult result);
+
 /// A remark of `attnc explain`: why something was not fused.
 void explainUnfused(mlir::Operation *op, const llvm::Twine &reason);
 

@@ -1,8 +1,8 @@
 //===- Quantise.cpp - weights of other types than f32 -------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives the matrices that a spec asks it for the type in which kernels read them, and the rows that meet
-// integers as well. A value is quantised once for all linears of a block that read it.
+// Gives the matrices that a spec asks it for the type in which kernels read them, and the rows that meet them
+// as well. A value is quantised or rounded once for all linears that read it.
 
 #include "dialect/Transforms/Fusion.h"
 #include "dialect/Transforms/Passes.h"
@@ -27,6 +27,9 @@ struct Readers {
   SmallVector<GetWeightOp> gets;
   llvm::SetVector<Operation *> users; // `attn.fused`, where the weight can have another type
 };
+
+/// Regions that make rows of another type, by value.
+using RowsByValue = llvm::MapVector<Value, FusedOp>;
 
 /// The region's arguments that stand for `weight`.
 SmallVector<BlockArgument> argumentsOf(FusedOp fused, WeightOp weight) {
@@ -58,6 +61,7 @@ struct Quantise : impl::QuantiseBase<Quantise> {
   void runOnOperation() override {
     symbols.emplace(getOperation());
     quantised.clear();
+    rounded.clear();
     for (auto &[weight, readers] : findReaders()) {
       if (readers.users.empty()) // a part of a joined matrix
         continue;
@@ -69,9 +73,13 @@ struct Quantise : impl::QuantiseBase<Quantise> {
         store(weight, readers, isInt8 ? Type(builder.getI8Type()) : Type(builder.getBF16Type()));
         if (isInt8)
           scale(weight, readers);
+        else
+          roundRows(weight, readers);
         ++numStored;
       }
     }
+    for (FusedOp rows : llvm::make_second_range(rounded))
+      roundInProducer(rows);
     for (WeightOp weight : getOperation().getOps<WeightOp>())
       weight.removeStorageAttr();
   }
@@ -160,7 +168,7 @@ struct Quantise : impl::QuantiseBase<Quantise> {
 
   void quantiseInput(LinearOp linear, Value weightScales, FusedOp fused) {
     unsigned number = cast<BlockArgument>(linear.getInput()).getArgNumber();
-    FusedOp rows = quantise(fused.getInputs()[number], fused);
+    FusedOp rows = findOrCreate<QuantiseOp>(quantised, fused.getInputs()[number]);
     Value bytes = addInput(fused, rows.getResult(0)), scales = addInput(fused, rows.getResult(1));
     OpBuilder builder(linear);
     auto replacement = LinearOp::create(builder, linear.getLoc(), bytes, scales, linear.getWeight(),
@@ -170,23 +178,57 @@ struct Quantise : impl::QuantiseBase<Quantise> {
     ++numLinears;
   }
 
-  /// The region that quantises `value`, before `reader` or further up.
-  FusedOp quantise(Value value, FusedOp reader) {
-    FusedOp &known = quantised[{reader->getBlock(), value}];
-    if (known)
-      return known;
-    OpBuilder builder(reader);
-    Location loc = value.getLoc();
+  /// Gives the readers of a matrix of bf16 rows of that type, where whole steps of matrix instructions fill
+  /// them.
+  void roundRows(WeightOp weight, const Readers &readers) {
+    if (weight.getType().getDimSize(1) % (rowBytes / 2) != 0)
+      return;
+    for (Operation *user : readers.users) {
+      auto fused = cast<FusedOp>(user);
+      for (BlockArgument argument : argumentsOf(fused, weight))
+        for (Operation *reader : argument.getUsers())
+          if (auto linear = dyn_cast<LinearOp>(reader))
+            roundInput(linear, fused);
+      eraseUnusedInputs(fused);
+    }
+  }
+
+  void roundInput(LinearOp linear, FusedOp fused) {
+    auto exact = cast<BlockArgument>(linear.getInput());
+    if (!cast<RankedTensorType>(exact.getType()).getElementType().isF32())
+      return; // by another matrix
+    FusedOp rows = findOrCreate<RoundOp>(rounded, fused.getInputs()[exact.getArgNumber()]);
+    linear.getInputMutable().assign(addInput(fused, rows.getResult(0)));
+    ++numRounded;
+  }
+
+  /// Where nothing else reads what is rounded, the region that computes it rounds it.
+  static void roundInProducer(FusedOp rows) {
+    Value exact = rows.getInputs().front();
+    if (!exact.hasOneUse() || !canRound(exact))
+      return;
+    roundResult(cast<OpResult>(exact));
+    rows.getResult(0).replaceAllUsesWith(exact);
+    rows.erase();
+  }
+
+  /// The region that makes an `Op` of `value`, right after it.
+  template <typename Op> FusedOp findOrCreate(RowsByValue &known, Value value) {
+    FusedOp &rows = known[value];
+    if (rows)
+      return rows;
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointAfterValue(value);
     Group group;
-    group.members = {QuantiseOp::create(builder, loc, value)};
+    group.members = {Op::create(builder, value.getLoc(), value)};
     for (Value result : group.members.front()->getResults())
       group.alwaysYielded.insert(result.getAsOpaquePointer());
     ++numQuantised;
-    return known = fuse(std::move(group), "quantised rows");
+    return rows = fuse(std::move(group), "rows of another type");
   }
 
   std::optional<SymbolTable> symbols;
-  llvm::DenseMap<std::pair<Block *, Value>, FusedOp> quantised; // rows, by block and value
+  RowsByValue quantised, rounded;
 };
 
 } // namespace

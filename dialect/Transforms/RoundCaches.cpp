@@ -5,6 +5,7 @@
 // attention reads is held in half the bytes: what is written is rounded, what is read widened.
 
 #include "dialect/IR/StepBuilder.h"
+#include "dialect/Transforms/Fusion.h"
 #include "dialect/Transforms/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -18,9 +19,13 @@ namespace attn {
 
 namespace {
 
-Value yieldedBy(OpResult result) {
-  auto fused = cast<FusedOp>(result.getOwner());
-  return fused.getBody().front().getTerminator()->getOperand(result.getResultNumber());
+/// The append that makes a result of a region, or null.
+AppendOp appendOf(Value value) {
+  auto fused = value.getDefiningOp<FusedOp>();
+  if (!fused)
+    return {};
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  return fused.getBody().front().getTerminator()->getOperand(number).getDefiningOp<AppendOp>();
 }
 
 /// All values of functions that are a state's content or a view of it.
@@ -56,9 +61,11 @@ public:
   void round() {
     state.setType(rounded(state.getType()));
     for (Value value : values) {
+      if (AppendOp append = appendOf(value))
+        roundFresh(append);
+      else if (value.getDefiningOp<FusedOp>())
+        roundResult(cast<OpResult>(value));
       value.setType(rounded(value.getType()));
-      if (value.getDefiningOp<FusedOp>())
-        roundYielded(cast<OpResult>(value));
     }
     for (BlockArgument argument : arguments) {
       argument.setType(rounded(argument.getType()));
@@ -75,8 +82,10 @@ private:
     Operation *origin = value.getDefiningOp();
     if (isView(origin))
       values.insert(origin->getOperand(0));
-    else if (!isa_and_nonnull<FusedOp, ReadStateOp>(origin))
-      return origin ? origin : value.getParentBlock()->getParentOp();
+    else if (!origin)
+      return value.getParentBlock()->getParentOp();
+    else if (!isa<ReadStateOp>(origin) && !appendOf(value) && !canRound(value))
+      return origin;
     return nullptr;
   }
 
@@ -116,17 +125,10 @@ private:
     return nullptr;
   }
 
-  static void roundYielded(OpResult result) {
-    Value inside = yieldedBy(result);
-    auto append = inside.getDefiningOp<AppendOp>();
-    Value exact = append ? append.getFresh() : inside;
-    Operation *end = cast<FusedOp>(result.getOwner()).getBody().front().getTerminator();
-    OpBuilder builder(append ? append.getOperation() : end);
-    Value round = RoundOp::create(builder, exact.getLoc(), exact);
-    if (append)
-      append.getFreshMutable().assign(round);
-    else
-      end->setOperand(result.getResultNumber(), round);
+  static void roundFresh(AppendOp append) {
+    OpBuilder builder(append);
+    Value fresh = append.getFresh();
+    append.getFreshMutable().assign(RoundOp::create(builder, fresh.getLoc(), fresh));
   }
 
   static void inferReaders(Value value) {

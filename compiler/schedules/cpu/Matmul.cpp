@@ -23,6 +23,12 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
     sums.bound_extent(accumulator.column, tile.columns).bound_extent(accumulator.row, tile.rows);
     return;
   }
+  if (Func widened = accumulator.widened; widened.defined())
+    widened.compute_at(LoopLevel(consumer, level))
+        .store_in(LargeStack)
+        .bound_extent(accumulator.row, tile.rows)
+        .bound_storage(accumulator.rowTile, tile.isShared() ? (tile.serves + tile.rows - 1) / tile.rows : 1)
+        .vectorize(widened.args()[0], lanes);
   int depth = *as_const_int(simplify(accumulator.k.x.extent()));
   sums.compute_at(LoopLevel(consumer, level)).store_in(MemoryType::Stack);
   sums.bound(accumulator.column, 0, tile.columns).bound(accumulator.row, 0, tile.rows);

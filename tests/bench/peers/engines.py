@@ -199,7 +199,8 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """The cache is a state inside the model; weights of int8 are compressed, rows quantised as they come."""
+    """The cache is a state inside the model. Of int8, encoders and matmuls are quantised with ranges of rows that their
+    own inputs give; of steps, weights are compressed and rows quantised as they come."""
 
     def __init__(self, folder: pathlib.Path, dtype: str, threads: int):
         import openvino
@@ -212,19 +213,21 @@ class OpenVino:
             self.config["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = str(2 ** 64 - 1)
         self.requests: dict = {}
 
-    def read(self, name: str):
+    def read(self, name: str, sample: numpy.ndarray | None):
         model = self.core.read_model(self.folder / "onnx" / f"{name}.onnx")
-        if self.dtype == "int8":
-            import nncf
-            model = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
-        return model
+        if self.dtype != "int8":
+            return model
+        import nncf
+        if sample is None:
+            return nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
+        return nncf.quantize(model, nncf.Dataset([[sample]]), model_type=nncf.ModelType.TRANSFORMER)
 
     def compile(self, model):
         return self.core.compile_model(model, "CPU", self.config).create_infer_request()
 
-    def open(self, name: str):
+    def open(self, name: str, sample: numpy.ndarray | None = None):
         if name not in self.requests:
-            model = self.read(name)
+            model = self.read(name, sample)
             if name.startswith("step"):
                 from openvino._offline_transformations import apply_make_stateful_transformation
                 apply_make_stateful_transformation(model, dict(zip(cache_names("past"), cache_names("new"))))
@@ -232,7 +235,8 @@ class OpenVino:
         return self.requests[name]
 
     def decode(self, row: Row) -> Callable[[], Outputs]:
-        encoder, request, given = self.open("encoder"), self.open(f"step{row.beam}"), numpy.array(sources(row))
+        given = numpy.array(sources(row))
+        encoder, request = self.open("encoder", given), self.open(f"step{row.beam}")
         tensor = self.library.Tensor
 
         def run() -> Outputs:
@@ -266,7 +270,8 @@ class OpenVino:
         return run
 
     def encode(self, row: Row) -> Callable:
-        return self.call(self.open("encoder-alone"), [numpy.array(sources(row))])
+        given = numpy.array(sources(row))
+        return self.call(self.open("encoder-alone", given), [given])
 
     def attention(self, row: Row, causal: bool = False) -> Callable:
         from openvino import opset13
@@ -278,7 +283,8 @@ class OpenVino:
         return self.attention(row, causal=True)
 
     def matmul(self, row: Row) -> Callable:
-        return self.call(self.open(matmul_file(row)), [matmul_input(row)])
+        given = matmul_input(row)
+        return self.call(self.open(matmul_file(row), given), [given])
 
 
 ENGINES = {"CTranslate2": CTranslate2, "ONNX Runtime": OnnxRuntime, "OpenVINO": OpenVino, "PyTorch": PyTorch}

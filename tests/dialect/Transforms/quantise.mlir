@@ -3,6 +3,7 @@
 !ids = tensor<?x?xi32, #attn.axes<batch, target>>
 !x = tensor<?x?x8xf32, #attn.axes<batch, target, width>>
 !wide = tensor<?x?x16xf32, #attn.axes<batch, target, width>>
+!even = tensor<?x?x32xf32, #attn.axes<batch, target, width>>
 !logits = tensor<?x?x43xf32, #attn.axes<batch, target, width>>
 
 // CHECK: attn.weight @tied from ["t"] : tensor<43x8xi8, #attn.panels<32, 4>>
@@ -27,6 +28,8 @@ attn.weight @long from ["l"] as int8 : tensor<8x65537xf32>
 // Nothing is told of what nothing reads.
 // CHECK-NEXT: attn.weight @unread from ["u"] : tensor<8x8xf32>
 attn.weight @unread from ["u"] as int8 : tensor<8x8xf32>
+// CHECK-NEXT: attn.weight @even from ["v"] : tensor<32x32xbf16, #attn.panels<32, 2>>
+attn.weight @even from ["v"] as bf16 : tensor<32x32xf32>
 
 // A value is quantised once, however many linears read it; the residual stays as it is.
 // CHECK-LABEL: @quantises_a_value_once(
@@ -122,4 +125,76 @@ func.func @leaves_sums_that_32_bits_do_not_hold(%x: tensor<2x65537xf32>) -> tens
     attn.yield %0 : tensor<2x8xf32>
   }
   return %y : tensor<2x8xf32>
+}
+
+// Rows that whole steps of matrix instructions fill are rounded: in a region of their own where something else
+// reads them, too,
+// CHECK-LABEL: @rounds_a_value_once(
+// CHECK-SAME: %[[X:[^:,]+]]: tensor
+func.func @rounds_a_value_once(%x: !even) -> (!even, !even) {
+  %w = attn.get_weight @even : tensor<32x32xf32>
+  // CHECK: %[[ROWS:.*]] = attn.fused(%[[X]])
+  // CHECK: attn.round %{{.*}} -> tensor<?x?x32xbf16, {{.*}}>
+  // CHECK: attn.fused(%[[X]], %{{.*}}, %[[ROWS]])
+  // CHECK-NEXT: ^bb0(%[[R:[^:,]+]]: tensor<?x?x32xf32, {{.*}}>, %[[W:[^:,]+]]: tensor<{{.*}}>, %[[IN:[^:,]+]]: tensor<?x?x32xbf16
+  // CHECK-NEXT: %[[Y:.*]] = attn.linear %[[IN]], %[[W]]
+  // CHECK-NEXT: attn.add %[[Y]], %[[R]]
+  %y = attn.fused(%x, %w) : (!even, tensor<32x32xf32>) -> !even {
+  ^bb0(%in: !even, %weight: tensor<32x32xf32>):
+    %0 = attn.linear %in, %weight : (!even, tensor<32x32xf32>) -> !even
+    %1 = attn.add %0, %in : !even
+    attn.yield %1 : !even
+  }
+  // CHECK-NOT: attn.round
+  // CHECK: attn.fused(%{{.*}}, %[[ROWS]])
+  %z = attn.fused(%x, %w) : (!even, tensor<32x32xf32>) -> !even {
+  ^bb0(%in: !even, %weight: tensor<32x32xf32>):
+    %0 = attn.linear %in, %weight : (!even, tensor<32x32xf32>) -> !even
+    attn.yield %0 : !even
+  }
+  return %y, %z : !even, !even
+}
+
+// and otherwise by the region that computes them.
+// CHECK-LABEL: @rounds_what_it_computes(
+func.func @rounds_what_it_computes(%x: !even) -> !even {
+  %w = attn.get_weight @even : tensor<32x32xf32>
+  // CHECK: %[[ROWS:.*]] = attn.fused({{.*}} -> tensor<?x?x32xbf16
+  // CHECK: %[[Y:.*]] = attn.activation relu
+  // CHECK-NEXT: %[[ROUNDED:.*]] = attn.round %[[Y]]
+  // CHECK-NEXT: attn.yield %[[ROUNDED]] : tensor<?x?x32xbf16
+  %y = attn.fused(%x) : (!even) -> !even {
+  ^bb0(%in: !even):
+    %0 = attn.activation relu %in : !even
+    attn.yield %0 : !even
+  }
+  // CHECK-NOT: attn.round
+  // CHECK: attn.fused(%{{.*}}, %[[ROWS]])
+  %z = attn.fused(%y, %w) : (!even, tensor<32x32xf32>) -> !even {
+  ^bb0(%in: !even, %weight: tensor<32x32xf32>):
+    %0 = attn.linear %in, %weight : (!even, tensor<32x32xf32>) -> !even
+    attn.yield %0 : !even
+  }
+  return %z : !even
+}
+
+// What a norm reads of a kernel's memory stays as it is there.
+// CHECK-LABEL: @keeps_what_a_norm_reads(
+func.func @keeps_what_a_norm_reads(%x: !even, %g: tensor<32xf32>) -> (!even, !even) {
+  %w = attn.get_weight @even : tensor<32x32xf32>
+  // CHECK: %[[BOTH:.*]]:2 = attn.fused({{.*}} -> (tensor<?x?x32xf32, {{.*}}>, tensor<?x?x32xf32
+  // CHECK: attn.fused(%[[BOTH]]#0)
+  // CHECK: attn.round
+  %y:2 = attn.fused(%x, %g) : (!even, tensor<32xf32>) -> (!even, !even) {
+  ^bb0(%in: !even, %scale: tensor<32xf32>):
+    %0 = attn.scale %in by 2.0 : !even
+    %1 = attn.layer_norm %0, %scale epsilon 1.0e-5 : (!even, tensor<32xf32>) -> !even
+    attn.yield %0, %1 : !even, !even
+  }
+  %z = attn.fused(%y#0, %w) : (!even, tensor<32x32xf32>) -> !even {
+  ^bb0(%in: !even, %weight: tensor<32x32xf32>):
+    %0 = attn.linear %in, %weight : (!even, tensor<32x32xf32>) -> !even
+    attn.yield %0 : !even
+  }
+  return %y#1, %z : !even, !even
 }

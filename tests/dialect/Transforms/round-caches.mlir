@@ -25,6 +25,9 @@ attn.state @read_as_rows : !x
 // CHECK-NEXT: attn.state @on_the_left : tensor<?x?x8xf32
 // expected-remark @below {{not rounded: 'attn.matmul' makes or reads it}}
 attn.state @on_the_left : !x
+// CHECK-NEXT: attn.state @normed : tensor<?x?x8xf32
+// expected-remark @below {{not rounded: 'attn.fused' makes or reads it}}
+attn.state @normed : !x
 // CHECK-NEXT: attn.state @from_outside : tensor<?x?x8xf32
 // expected-remark @below {{not rounded: 'func.func' makes or reads it}}
 attn.state @from_outside : !x
@@ -60,13 +63,14 @@ func.func @appends(%f: !fresh, %a: !table, %p: !ids) -> !scores {
 
 // The region that computes a state rounds it; views stand between it and its readers.
 // CHECK-LABEL: @writes(
-func.func @writes(%x: !x) {
+func.func @writes(%x: !x, %g: tensor<8xf32>) {
   // CHECK: %[[ROUNDED:.*]] = attn.round %{{.*}} : (tensor<?x?x8xf32, {{.*}}) -> tensor<?x?x8xbf16
   // CHECK-NEXT: attn.yield %[[ROUNDED]], %{{.*}} : tensor<?x?x8xbf16, {{.*}}>, tensor<?x?x8xf32
   %0:2 = attn.fused(%x) : (!x) -> (!x, !x) {
   ^bb0(%in: !x):
     %1 = attn.scale %in by 2.0 : !x
-    attn.yield %1, %1 : !x, !x
+    %2 = attn.scale %in by 3.0 : !x
+    attn.yield %1, %2 : !x, !x
   }
   // CHECK: attn.write_state %{{.*}}#0, @source : tensor<?x?x8xbf16
   attn.write_state %0#0, @source : !x
@@ -78,6 +82,14 @@ func.func @writes(%x: !x) {
   }
   attn.write_state %2, @on_the_left : !x
   attn.write_state %x, @from_outside : !x
+  // A norm reads from memory what this would write.
+  %3:2 = attn.fused(%x, %g) : (!x, tensor<8xf32>) -> (!x, !x) {
+  ^bb0(%in: !x, %weight: tensor<8xf32>):
+    %1 = attn.scale %in by 2.0 : !x
+    %4 = attn.layer_norm %1, %weight epsilon 1.0e-5 : (!x, tensor<8xf32>) -> !x
+    attn.yield %1, %4 : !x, !x
+  }
+  attn.write_state %3#0, @normed : !x
   return
 }
 
