@@ -199,8 +199,7 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """The cache is a state inside the model. Of int8, encoders and matmuls are quantised with ranges of rows that their
-    own inputs give; of steps, weights are compressed and rows quantised as they come."""
+    """The cache is a state inside the model; weights of int8 are compressed, rows quantised as they come."""
 
     def __init__(self, folder: pathlib.Path, dtype: str, threads: int):
         import openvino
@@ -213,21 +212,19 @@ class OpenVino:
             self.config["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = str(2 ** 64 - 1)
         self.requests: dict = {}
 
-    def read(self, name: str, sample: numpy.ndarray | None):
+    def read(self, name: str):
         model = self.core.read_model(self.folder / "onnx" / f"{name}.onnx")
-        if self.dtype != "int8":
-            return model
-        import nncf
-        if sample is None:
-            return nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
-        return nncf.quantize(model, nncf.Dataset([[sample]]), model_type=nncf.ModelType.TRANSFORMER)
+        if self.dtype == "int8":
+            import nncf
+            model = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
+        return model
 
     def compile(self, model):
         return self.core.compile_model(model, "CPU", self.config).create_infer_request()
 
-    def open(self, name: str, sample: numpy.ndarray | None = None):
+    def open(self, name: str):
         if name not in self.requests:
-            model = self.read(name, sample)
+            model = self.read(name)
             if name.startswith("step"):
                 from openvino._offline_transformations import apply_make_stateful_transformation
                 apply_make_stateful_transformation(model, dict(zip(cache_names("past"), cache_names("new"))))
@@ -235,8 +232,7 @@ class OpenVino:
         return self.requests[name]
 
     def decode(self, row: Row) -> Callable[[], Outputs]:
-        given = numpy.array(sources(row))
-        encoder, request = self.open("encoder", given), self.open(f"step{row.beam}")
+        encoder, request, given = self.open("encoder"), self.open(f"step{row.beam}"), numpy.array(sources(row))
         tensor = self.library.Tensor
 
         def run() -> Outputs:
@@ -270,8 +266,7 @@ class OpenVino:
         return run
 
     def encode(self, row: Row) -> Callable:
-        given = numpy.array(sources(row))
-        return self.call(self.open("encoder-alone", given), [given])
+        return self.call(self.open("encoder-alone"), [numpy.array(sources(row))])
 
     def attention(self, row: Row, causal: bool = False) -> Callable:
         from openvino import opset13
@@ -283,8 +278,7 @@ class OpenVino:
         return self.attention(row, causal=True)
 
     def matmul(self, row: Row) -> Callable:
-        given = matmul_input(row)
-        return self.call(self.open(matmul_file(row), given), [given])
+        return self.call(self.open(matmul_file(row)), [matmul_input(row)])
 
 
 ENGINES = {"CTranslate2": CTranslate2, "ONNX Runtime": OnnxRuntime, "OpenVINO": OpenVino, "PyTorch": PyTorch}
