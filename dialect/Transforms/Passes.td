@@ -301,7 +301,7 @@ def Quantise : Attn_ModulePass<"attn-quantise"> {
   let description = [{
     Needs: only regions, views, weights and states in functions. Leaves: no `attn.weight` with `as`. Matrices that
     had it are of bf16 or i8, in panels with groups of inputs. One of i8 has a companion, `scales`; rows that meet
-    it are quantised by an `attn.fused` of their own, once for all linears of a block that read them. So are rows that
+    it are quantised by an `attn.fused` of their own, once for all linears that read them. So are rows that
     meet bf16 rounded, if their width is a multiple of 32; where nothing else reads them, by what computes them.
     A matrix that something else than linears and embeddings of a function's regions reads stays f32; a remark
     says why.

@@ -124,8 +124,7 @@ static void multiplyBlock(const block *b) {
   }
 }
 
-/* rows: floats or bfloat16, `width` inputs; panels: 32 x pairs x panels of words; sums: float columns x rows.
- */
+/* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
 int attnc_multiply_bfloat_vectors(buffer *rows, buffer *panels, int width, buffer *sums) {
   return multiplyRounded(rows, panels, width, sums, multiplyBlock);
 }

@@ -158,8 +158,7 @@ static inline void multiplyBlockRounded(block b, int bytes, int width, void (*mu
   }
 }
 
-/* rows: floats or bfloat16, `width` inputs; panels: 32 x pairs x panels of words; sums: float columns x rows.
- */
+/* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
 static inline int multiplyRounded(buffer *rows, buffer *panels, int width, buffer *sums,
                                   void (*multiply)(const block *)) {
   if (!rows->host || !panels->host || !sums->host)

@@ -150,8 +150,7 @@ int attnc_multiply_bytes(buffer *rows, buffer *panels, int steps, buffer *sums) 
   return 0;
 }
 
-/* rows: floats or bfloat16, `width` inputs; panels: 32 x pairs x panels of words; sums: float columns x rows.
- */
+/* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
 int attnc_multiply_bfloats(buffer *rows, buffer *panels, int width, buffer *sums) {
   return multiplyRounded(rows, panels, width, sums, multiplyBfloats);
 }
