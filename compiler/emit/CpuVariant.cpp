@@ -42,6 +42,7 @@ const Feature features[] = {
      "avx512_vnni avx512_bitalg avx512_vbmi2 avx512_vpopcntdq avx_vnni amx_tile amx_int8 "
      "amx_bf16"},
     {"tune_znver4", "sse4a"}, // which AMD's have and no others
+    {"tune_znver5", "sse4a avx_vnni"},
 };
 
 struct NamedTarget {
@@ -63,6 +64,8 @@ const NamedTarget defaults[] = {
     // Intel's take twice the time for an instruction that adds up pairs of bfloat16, and other tiles.
     {"zen4",
      "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41-tune_znver4"},
+    {"zen5",
+     "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41-tune_znver5"},
     {"amx",
      "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_sapphirerapids-avx512_skylake-avx512_zen4-f16c-"
      "fma-sse41",
@@ -75,7 +78,7 @@ llvm::Expected<CpuVariant> parseTarget(StringRef text) {
   if (!rest.consume_front("x86-64"))
     return llvm::createStringError("target '" + text +
                                    "' is unknown or not built yet; this version takes host, x86-64, avx2, "
-                                   "avx512, vnni, zen4, amx and x86-64-linux-FEATURE...");
+                                   "avx512, vnni, zen4, zen5, amx and x86-64-linux-FEATURE...");
   rest.consume_front("-linux");
   std::set<std::string> cpu, names; // sorted, so the order on the command line does not matter
   llvm::SmallVector<StringRef> words;
@@ -152,7 +155,7 @@ bool hasMatrixTiles(const CpuVariant &variant) {
   return llvm::is_contained(llvm::split(variant.features, ' '), "amx_tile");
 }
 
-bool hasFastPairs(const CpuVariant &variant) { return StringRef(variant.target).ends_with("-tune_znver4"); }
+bool hasFastPairs(const CpuVariant &variant) { return StringRef(variant.target).contains("-tune_znver"); }
 
 bool runsHere(const CpuVariant &variant) {
   if (llvm::Triple(llvm::sys::getProcessTriple()).getArch() != llvm::Triple::x86_64)

@@ -27,7 +27,7 @@ struct NarrowWeights {
 };
 
 /// Reads a list such as `avx2,avx512`, `host` or `x86-64-linux-avx-avx2-fma`; empty gives plain x86-64, AVX2,
-/// AVX-512 and Zen 4 and, where there are narrow weights, what has instructions for them. Variants come out
+/// AVX-512, Zen 4 and Zen 5 and, where there are narrow weights, what has instructions for them. Variants come out
 /// from the least to the most demanding, each once.
 llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list, NarrowWeights narrow = {});
 

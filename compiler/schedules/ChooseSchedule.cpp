@@ -47,20 +47,21 @@ static std::vector<MatmulTile> streamedTiles(CpuClass kind) {
   return {};
 }
 
-// Zen's cores read ahead for one row, but hardly while they multiply for more: few rows ask for their panel
-// 192 lines ahead, many for the next tile. Eight rows by one panel are 16 sums; nine to twelve rows are two
-// tiles of six, which computes fewer rows in vain than two of eight.
-static std::vector<MatmulTile> zenTiles() {
+// Many rows ask for the next tile's weights. For few, Zen 5's cores, which multiply twice as fast as Zen 4's,
+// hardly read ahead while they multiply: they ask for their panel 192 lines ahead. Eight rows by one panel
+// are 16 sums; nine to twelve rows are two tiles of six, which computes fewer rows in vain than two of eight.
+static std::vector<MatmulTile> zenTiles(bool isZen5) {
+  Prefetch few = isZen5 ? Prefetch::Ahead : Prefetch::None;
   return {{1, 128},
-          {.rows = 4, .columns = 32, .prefetch = Prefetch::Ahead},
-          {.rows = 8, .columns = 32, .prefetch = Prefetch::Ahead},
+          {.rows = 4, .columns = 32, .prefetch = few},
+          {.rows = 8, .columns = 32, .prefetch = few},
           {.rows = 6, .columns = 64, .serves = 12, .prefetch = Prefetch::NextColumns},
           {.rows = 8, .columns = 32, .prefetch = Prefetch::NextColumns}};
 }
 
 static std::vector<MatmulTile> tilesFor(const CpuTarget &cpu, bool streams) {
   if (cpu.isZen4)
-    return zenTiles();
+    return zenTiles(cpu.isZen5);
   return streams ? streamedTiles(cpu.kind) : cachedTiles(cpu.kind);
 }
 
@@ -104,13 +105,23 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool share
   return schedule;
 }
 
+/// Integers are a quarter of the bytes: they are there, unless the second cache is half as large, as on Zen,
+/// where other layers' weights have taken their place. Other weights Zen 4 reads faster unasked.
+static bool needsPrefetch(const CpuTarget &cpu, bool areIntegers, bool comeFromMemory) {
+  if (areIntegers)
+    return cpu.isZen4 || comeFromMemory;
+  return !cpu.isZen4 || cpu.isZen5;
+}
+
 /// The function that sums up rows of memory and panels, or null: Halide's loops do.
 static const char *chooseExternal(const CpuTarget &cpu, const LinearInputs &inputs) {
   if (inputs.external.empty())
     return nullptr;
   if (cpu.hasMatrixTiles)
     return inputs.scales ? "attnc_multiply_bytes" : "attnc_multiply_bfloats";
-  return cpu.isZen4 && !inputs.scales ? "attnc_multiply_bfloat_vectors" : nullptr;
+  if (!cpu.isZen4 || inputs.scales)
+    return nullptr;
+  return cpu.isZen5 ? "attnc_multiply_bfloat_vectors_ahead" : "attnc_multiply_bfloat_vectors";
 }
 
 // 32 rows x 128 columns of sums are 16 KiB. Of bfloat16 it is twice that: rows whose width is no multiple of
@@ -120,9 +131,7 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   int steps = std::max(1, weight.in / weight.group);
   MatmulSchedule schedule = chooseMatmul(cpu, steps, weight.out);
-  // A quarter of the bytes: they are there, unless the second cache is half as large, as on Zen, where other
-  // layers' weights have taken their place.
-  if (inputs.scales && !cpu.isZen4 && !comesFromMemory(steps, weight.out))
+  if (!needsPrefetch(cpu, bool(inputs.scales), comesFromMemory(steps, weight.out)))
     for (MatmulTile &tile : schedule.tiles)
       tile.prefetch = Prefetch::None;
   const char *function = chooseExternal(cpu, inputs);

@@ -17,13 +17,16 @@ struct CpuTarget {
   int lanes;                   // float32 values in a register: 4, 8, 16
   bool hasMatrixTiles = false; // AMX, and the functions of MatrixTiles.c
   bool isZen4 = false;         // or later: BfloatVectors.c, and tiles of its own
+  bool isZen5 = false;         // which needs to be asked ahead for what few rows multiply
 };
 
 inline CpuTarget describeCpu(const Halide::Target &target) {
   if (target.has_feature(Halide::Target::AVX512_SapphireRapids))
     return {CpuClass::Avx512, 16, true};
-  if (target.has_feature(Halide::Target::AVX512_Zen4) && target.processor_tune == Halide::Target::ZnVer4)
-    return {CpuClass::Avx512, 16, false, true};
+  bool isZen5 = target.processor_tune == Halide::Target::ZnVer5;
+  if (target.has_feature(Halide::Target::AVX512_Zen4) &&
+      (isZen5 || target.processor_tune == Halide::Target::ZnVer4))
+    return {.kind = CpuClass::Avx512, .lanes = 16, .isZen4 = true, .isZen5 = isZen5};
   if (target.has_feature(Halide::Target::AVX512) || target.has_feature(Halide::Target::AVX512_Skylake))
     return {CpuClass::Avx512, 16};
   if (target.has_feature(Halide::Target::AVX2) && target.has_feature(Halide::Target::FMA))

@@ -199,7 +199,7 @@ double limitOf(const Measurement &what, const Variant &variant, double arithmeti
     return attnc::tileLimit(attnc::TileType::Int8);
   if (what.type == Measurement::Bf16 && hasTiles)
     return attnc::tileLimit(attnc::TileType::Bf16);
-  bool isZen = variant.name == "zen4";
+  bool isZen = variant.name.starts_with("zen");
   if (what.type == Measurement::Int8 && (isZen || variant.name == "vnni"))
     return attnc::integerLimit();
   return what.type == Measurement::Bf16 && isZen ? attnc::pairLimit() : arithmetic;

@@ -24,7 +24,9 @@ std::string names(const std::string &list) {
 
 std::string errorOf(const std::string &list) { return llvm::toString(parseTargets(list).takeError()); }
 
-TEST(CpuVariant, DefaultIsFourFromLeastToMostDemanding) { EXPECT_EQ(names(""), "x86-64 avx2 avx512 zen4 "); }
+TEST(CpuVariant, DefaultIsFiveFromLeastToMostDemanding) {
+  EXPECT_EQ(names(""), "x86-64 avx2 avx512 zen4 zen5 ");
+}
 
 TEST(CpuVariant, NarrowWeightsAddWhatHasInstructionsForThem) {
   auto all = [](NarrowWeights narrow) {
@@ -33,9 +35,9 @@ TEST(CpuVariant, NarrowWeightsAddWhatHasInstructionsForThem) {
       text += variant.name + " ";
     return text;
   };
-  EXPECT_EQ(all({.integers = true}), "x86-64 avx2 avx512 vnni zen4 amx ");
-  EXPECT_EQ(all({.bfloats = true}), "x86-64 avx2 avx512 zen4 amx ");
-  EXPECT_EQ(all({.integers = true, .bfloats = true}), "x86-64 avx2 avx512 vnni zen4 amx ");
+  EXPECT_EQ(all({.integers = true}), "x86-64 avx2 avx512 vnni zen4 zen5 amx ");
+  EXPECT_EQ(all({.bfloats = true}), "x86-64 avx2 avx512 zen4 zen5 amx ");
+  EXPECT_EQ(all({.integers = true, .bfloats = true}), "x86-64 avx2 avx512 vnni zen4 zen5 amx ");
 }
 
 TEST(CpuVariant, OrderAndRepetitionDoNotMatter) {

@@ -56,7 +56,8 @@ def compile_bundle(spec, *options):
 def variants():
     """The variants of a bundle that this machine can run."""
     flags = pathlib.Path("/proc/cpuinfo").read_text().split()
-    needs = {"x86-64": {"sse2"}, "avx2": {"avx2"}, "avx512": {"avx512f"}, "zen4": {"avx512_bf16", "sse4a"}}
+    zen4 = {"avx512_bf16", "sse4a"}
+    needs = {"x86-64": {"sse2"}, "avx2": {"avx2"}, "avx512": {"avx512f"}, "zen4": zen4, "zen5": zen4 | {"avx_vnni"}}
     return [variant for variant, features in needs.items() if features.issubset(flags)]
 
 

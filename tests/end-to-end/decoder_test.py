@@ -10,7 +10,7 @@ from network import ACTIVATIONS, Network, make_weights
 
 PROMPTS = [[5, 6, 7], [9], list(range(10, 37)), [40, 40, 41, 3, 8, 1, 0], [44, 43]]
 LENGTH = 12  # of outputs; the spec's default
-VARIANTS = ["x86-64", "avx2", "avx512", "zen4"]
+VARIANTS = ["x86-64", "avx2", "avx512", "zen4", "zen5"]
 TOLERANCE = 1e-4  # as in encoder_test.py
 
 

@@ -9,7 +9,7 @@ from bundles import SPECS, attnc, compile_bundle, ids, scratch, seal
 from network import ACTIVATIONS, Network, make_weights
 
 SENTENCES = [[1, 5, 6, 2], [1, 2], [1] + list(range(4, 40)) + [2], [7], [1, 3, 9, 3, 11, 2]]
-VARIANTS = ["x86-64", "avx2", "avx512", "zen4"]
+VARIANTS = ["x86-64", "avx2", "avx512", "zen4", "zen5"]
 # Weights of size 0.4 and rows of size 1: a float's half unit (6e-8) in each of some 40 terms of some 20 sums
 # in a row stays below 1e-4 with room to spare.
 TOLERANCE = 1e-4

@@ -15,7 +15,7 @@ class TransformerBase(unittest.TestCase):
     def test_the_spec_has_at_most_40_lines_and_the_bundle_four_variants(self):
         self.assertLessEqual(len((SPECS / "transformer-base.yaml").read_text().splitlines()), 40)
         manifest = json.loads((self.bundle / "manifest.json").read_text())
-        self.assertEqual(["x86-64", "avx2", "avx512", "zen4"], [variant["name"] for variant in manifest["variants"]])
+        self.assertEqual(["x86-64", "avx2", "avx512", "zen4", "zen5"], [variant["name"] for variant in manifest["variants"]])
 
     def test_bench_reports_greedy_and_beams_of_every_batch(self):
         for batch in (1, 8, 64):

@@ -92,7 +92,7 @@ std::vector<Variant> runnableVariants() {
       __builtin_cpu_supports("avx512vl"))
     variants.push_back({"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41", false});
   std::vector<Variant> checked = {variants.back()};
-  for (const attnc::CpuVariant &typed : llvm::cantFail(attnc::parseTargets("vnni,zen4,amx"))) {
+  for (const attnc::CpuVariant &typed : llvm::cantFail(attnc::parseTargets("vnni,zen4,zen5,amx"))) {
     if (!isRunnable(typed))
       continue;
     variants.push_back({typed.name, typed.target, false});

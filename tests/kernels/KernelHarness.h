@@ -22,7 +22,7 @@ struct Variant {
   bool asserts;
 
   /// Kernels with weights of bfloat16 round their rows as well.
-  bool roundsRows() const { return name.starts_with("amx") || name.starts_with("zen4"); }
+  bool roundsRows() const { return name.starts_with("amx") || name.starts_with("zen"); }
 };
 
 /// The variants that this machine can run, with ATTNC_EMULATE_TILES in the environment `amx` even where only

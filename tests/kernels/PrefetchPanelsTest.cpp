@@ -22,8 +22,10 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr const char *Avx512 = "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41";
-constexpr const char *Zen =
+constexpr const char *Zen4 =
     "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41-tune_znver4";
+constexpr const char *Zen5 =
+    "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41-tune_znver5";
 constexpr int In = 64;
 constexpr int Cached = 256,
               Streamed = 8192; // columns; the second cache keeps 64 x 256 weights, not 64 x 8192
@@ -181,13 +183,16 @@ TEST(PrefetchPanelsTest, AFewRowsAskForWhatTheCacheDoesNotKeep) {
     expectNextTilesOnce(code, Streamed, {8, 32}, rows, 4);
 }
 
-TEST(PrefetchPanelsTest, AFewRowsAskForNothingThatTheCacheKeeps) {
-  const Stmt code = lowered(Cached, "f32, #attn.panels<32>");
-  for (int rows : {1, 4, 8}) {
+void expectNothingAskedFor(const Stmt &code, std::initializer_list<int> rowCounts) {
+  for (int rows : rowCounts) {
     PrefetchWalker walker(rows);
     code.accept(&walker);
     EXPECT_TRUE(walker.lines.empty()) << rows;
   }
+}
+
+TEST(PrefetchPanelsTest, AFewRowsAskForNothingThatTheCacheKeeps) {
+  expectNothingAskedFor(lowered(Cached, "f32, #attn.panels<32>"), {1, 4, 8});
 }
 
 /// Each line of the weights once, so far ahead.
@@ -201,17 +206,17 @@ void expectAllAhead(const Stmt &code, int out, int rows) {
   EXPECT_EQ(walker.lines, wanted);
 }
 
-TEST(PrefetchPanelsTest, OnZenAFewRowsReadAhead) {
+TEST(PrefetchPanelsTest, OnZen5AFewRowsReadAhead) {
   for (int out : {Cached, Streamed}) {
-    const Stmt code = lowered(out, "f32, #attn.panels<32>", Zen);
+    const Stmt code = lowered(out, "f32, #attn.panels<32>", Zen5);
     for (int rows : {2, 3, 4, 5, 8})
       expectAllAhead(code, out, rows);
   }
 }
 
-TEST(PrefetchPanelsTest, OnZenManyRowsAskForTheNextTile) {
+TEST(PrefetchPanelsTest, OnZen5ManyRowsAskForTheNextTile) {
   for (int out : {Cached, Streamed}) {
-    const Stmt code = lowered(out, "f32, #attn.panels<32>", Zen);
+    const Stmt code = lowered(out, "f32, #attn.panels<32>", Zen5);
     for (int rows : {9, 12})
       expectNextTilesOnce(code, out, {6, 64}, rows, 4);
     for (int rows : {13, 24, 37, 64})
@@ -219,7 +224,12 @@ TEST(PrefetchPanelsTest, OnZenManyRowsAskForTheNextTile) {
   }
 }
 
-/// Whether tiles of several rows ask for weights of 512 inputs as integers: all of them, or none.
+TEST(PrefetchPanelsTest, OnZen4FloatsAreNotAskedFor) {
+  for (int out : {Cached, Streamed})
+    expectNothingAskedFor(lowered(out, "f32, #attn.panels<32>", Zen4), {1, 2, 4, 5, 8, 9, 12, 13, 64});
+}
+
+/// Whether tiles of several rows ask for weights of 512 inputs as integers: all of them, none, or some.
 std::set<bool> asksForIntegers(const char *machine, int out) {
   LinearInputs inputs;
   inputs.weight = {.in = 512, .out = out, .at = {}, .group = 4};
@@ -232,9 +242,11 @@ std::set<bool> asksForIntegers(const char *machine, int out) {
 }
 
 TEST(PrefetchPanelsTest, OnlyZenAsksForIntegersThatTheCacheMayKeep) {
-  const std::set<bool> all = {true}, none = {false};
-  EXPECT_EQ(asksForIntegers(Zen, 512), all);
-  EXPECT_EQ(asksForIntegers(Zen, 32000), all);
+  const std::set<bool> all = {true}, none = {false}, some = {false, true};
+  for (int out : {512, 32000}) {
+    EXPECT_EQ(asksForIntegers(Zen5, out), all);
+    EXPECT_EQ(asksForIntegers(Zen4, out), some);
+  }
   EXPECT_EQ(asksForIntegers(Avx512, 512), none);
   EXPECT_EQ(asksForIntegers(Avx512, 32000), all);
 }

@@ -116,17 +116,25 @@ static lines linesToFetch(const block *b, int tile, int tiles) {
 }
 
 /* Rows are shared out evenly among as few tiles as there can be. */
-static void multiplyBlock(const block *b) {
+static inline void multiplyStripes(const block *b, int asksAhead) {
   int tiles = (b->count + MostTileRows - 1) / MostTileRows;
   for (int tile = 0; tile < tiles; ++tile) {
     int row = b->count * tile / tiles, end = b->count * (tile + 1) / tiles;
-    stripes[end - row - 1](b, row, linesToFetch(b, tile, tiles));
+    stripes[end - row - 1](b, row, asksAhead ? linesToFetch(b, tile, tiles) : (lines){0, 0, 0});
   }
 }
+
+static void multiplyBlock(const block *b) { multiplyStripes(b, 0); }
+static void multiplyBlockAhead(const block *b) { multiplyStripes(b, 1); }
 
 /* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
 int attnc_multiply_bfloat_vectors(buffer *rows, buffer *panels, int width, buffer *sums) {
   return multiplyRounded(rows, panels, width, sums, multiplyBlock);
+}
+
+/* The same where a core does not read ahead well by itself. */
+int attnc_multiply_bfloat_vectors_ahead(buffer *rows, buffer *panels, int width, buffer *sums) {
+  return multiplyRounded(rows, panels, width, sums, multiplyBlockAhead);
 }
 
 /* Weights of 32 queries, as `weigh` lays them: a pair's are side by side. */
