@@ -11,37 +11,15 @@ from collections.abc import Callable
 
 import numpy
 
-from formats import cache_names, matmul_file, shared_names
+from cache import cache_names, empty_cache, shared_names
+from formats import matmul_file, onnx_file
 from inputs import attention_inputs, matmul_input, matmul_weights, sources
-from rows import HEAD_WIDTH, HEADS, LAYERS, LENGTH, PAD, WIDTH, Row
-
-Outputs = list[list[int]]
+from rows import HEAD_WIDTH, HEADS, LENGTH, PAD, WIDTH, Row
+from search import Outputs, search
 
 
 class Unsupported(Exception):
     pass
-
-
-def search(step: Callable, batch: int, beam: int) -> Outputs:
-    """Greedy and beam search over step(tokens, order) -> (scores, tokens), both (rows, beam); exactly LENGTH steps."""
-    rows = batch * beam
-    first = numpy.arange(batch)[:, None] * beam
-    tokens, order = numpy.full((rows, 1), PAD), numpy.arange(rows)
-    totals = numpy.where(numpy.arange(beam) == 0, 0.0, -1e30)[None].repeat(batch, 0)
-    history = numpy.zeros((rows, 0), numpy.int64)
-    for _ in range(LENGTH):
-        scores, best = step(tokens, order)
-        candidates = (totals.reshape(rows, 1) + scores).reshape(batch, -1)
-        chosen = numpy.argsort(-candidates, axis=1, kind="stable")[:, :beam]
-        totals = numpy.take_along_axis(candidates, chosen, 1)
-        order = (first + chosen // beam).reshape(-1)
-        tokens = numpy.take_along_axis(best.reshape(batch, -1), chosen, 1).reshape(rows, 1)
-        history = numpy.concatenate([history[order], tokens], 1)
-    return history[::beam].tolist()
-
-
-def empty_cache(rows: int) -> numpy.ndarray:
-    return numpy.zeros((rows, HEADS, 0, HEAD_WIDTH), numpy.float32)
 
 
 class CTranslate2:
@@ -133,7 +111,7 @@ class OnnxRuntime:
         if dtype == "bf16":
             raise Unsupported("no kernels of bfloat16")
         self.library, self.folder = onnxruntime, folder
-        self.suffix = "-int8.onnx" if dtype == "int8" else ".onnx"
+        self.suffix = "-int8" if dtype == "int8" else ""
         self.options = onnxruntime.SessionOptions()
         self.options.intra_op_num_threads, self.options.inter_op_num_threads = threads, 1
         self.options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -141,7 +119,7 @@ class OnnxRuntime:
 
     def open(self, name: str):
         if name not in self.sessions:
-            path = self.folder / "onnx" / (name + self.suffix)
+            path = onnx_file(self.folder, name + self.suffix)
             self.sessions[name] = self.library.InferenceSession(str(path), self.options,
                                                                 providers=["CPUExecutionProvider"])
         return self.sessions[name]
@@ -153,7 +131,7 @@ class OnnxRuntime:
 
         def run() -> Outputs:
             shared = [value(part.repeat(row.beam, 0)) for part in encoder.run(None, {"ids": given})[1:]]
-            cache = [value(empty_cache(row.batch * row.beam)) for _ in range(2 * LAYERS)]
+            cache = [value(empty_cache(name, row.batch * row.beam)) for name in cache_names("past")]
 
             def step(tokens, order):
                 binding = session.io_binding()
@@ -213,7 +191,7 @@ class OpenVino:
         self.requests: dict = {}
 
     def read(self, name: str):
-        model = self.core.read_model(self.folder / "onnx" / f"{name}.onnx")
+        model = self.core.read_model(onnx_file(self.folder, name))
         if self.dtype == "int8":
             import nncf
             model = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
@@ -240,7 +218,7 @@ class OpenVino:
             for i, name in enumerate(shared_names(), 1):
                 request.set_tensor(name, tensor(outputs[i].repeat(row.beam, 0)))
             for state in request.query_state():
-                state.state = tensor(empty_cache(row.batch * row.beam))
+                state.state = tensor(empty_cache(state.name, row.batch * row.beam))
 
             def step(tokens, order):
                 request.set_tensor("ids", tensor(tokens))

@@ -7,16 +7,16 @@ import sys
 import traceback
 from collections.abc import Callable
 
+from cache import cache_names, cache_shape, length_axis, shared_names
 from inputs import matmul_weights
-from rows import HEADS, LAYERS, PAD, WIDTH, Row
+from rows import PAD, Row
 
 
-def shared_names() -> list[str]:
-    return [f"shared_{kind}{i}" for i in range(LAYERS) for kind in ("key", "value")]
+GRAPHS = "onnx-2"  # their folder; it gets another name when the graphs change, as earlier ones are kept
 
 
-def cache_names(prefix: str) -> list[str]:
-    return [f"{prefix}_{kind}{i}" for i in range(LAYERS) for kind in ("key", "value")]
+def onnx_file(folder: pathlib.Path, name: str) -> pathlib.Path:
+    return folder / GRAPHS / f"{name}.onnx"
 
 
 def make_network(folder: pathlib.Path) -> None:
@@ -57,13 +57,16 @@ def export_step(folder: pathlib.Path, path: pathlib.Path, beam: int) -> None:
     import network
     import torch
 
-    def past(length: int) -> list[torch.Tensor]:
-        return [torch.zeros(3, HEADS, length, WIDTH // HEADS) for _ in range(2 * LAYERS)]
+    def caches(length: int) -> list[torch.Tensor]:
+        return [torch.zeros(cache_shape(name, 3, length)) for name in cache_names("past")]
 
-    shapes = ({0: "rows"}, {0: "rows"}, [{0: "rows", 2: "source"}] * 2 * LAYERS, [{0: "rows", 2: "past"}] * 2 * LAYERS)
+    def lengths(axis: str) -> list[dict[int, str]]:
+        return [{0: "rows", length_axis(name): axis} for name in cache_names("past")]
+
     export(network.Step(network.load_model(folder / "hf"), beam),
-           (torch.ones(3, 1, dtype=torch.int64), torch.arange(3), past(5), past(4)), path,
-           ["ids", "order", *shared_names(), *cache_names("past")], ["scores", "tokens", *cache_names("new")], shapes)
+           (torch.ones(3, 1, dtype=torch.int64), torch.arange(3), caches(5), caches(4)), path,
+           ["ids", "order", *shared_names(), *cache_names("past")], ["scores", "tokens", *cache_names("new")],
+           ({0: "rows"}, {0: "rows"}, lengths("source"), lengths("past")))
 
 
 def export_matmul(path: pathlib.Path, row: Row) -> None:
@@ -111,9 +114,9 @@ def prepare(folder: pathlib.Path, rows: list[Row]) -> None:
     steps: dict[pathlib.Path, Callable[[], None]] = {
         folder / "hf" / "model.safetensors": lambda: make_network(folder / "hf"),
         folder / "ct2" / "model.bin": lambda: convert_for_ctranslate2(folder)}
-    (folder / "onnx").mkdir(exist_ok=True)
+    (folder / GRAPHS).mkdir(exist_ok=True)
     for name, write in onnx_files(folder, rows).items():
-        path = folder / "onnx" / f"{name}.onnx"
+        path = onnx_file(folder, name)
         steps[path] = lambda write=write, path=path: write(path)
         steps[int8_of(path)] = lambda path=path: quantize(path)
     for path, make in steps.items():

@@ -13,7 +13,7 @@ import transformers
 from torch import nn
 from torch.nn import functional
 
-from rows import END, HEADS, INNER, LAYERS, PAD, SEED, VOCABULARY, WIDTH
+from rows import END, HEAD_WIDTH, HEADS, INNER, LAYERS, PAD, SEED, VOCABULARY, WIDTH
 
 
 def make_model(folder: pathlib.Path) -> None:
@@ -40,12 +40,36 @@ def load_model(folder: pathlib.Path, dtype: torch.dtype = torch.float32) -> tran
 
 def split(x: torch.Tensor) -> torch.Tensor:
     """(rows, length, width) -> (rows, heads, length, width of a head)"""
-    return x.unflatten(2, (HEADS, WIDTH // HEADS)).transpose(1, 2)
+    return x.unflatten(2, (HEADS, HEAD_WIDTH)).transpose(1, 2)
+
+
+def split_turned(x: torch.Tensor) -> torch.Tensor:
+    """(rows, length, width) -> (rows, heads, width of a head, length), as keys lie"""
+    return x.unflatten(2, (HEADS, HEAD_WIDTH)).permute(0, 2, 3, 1)
+
+
+def split_one(x: torch.Tensor) -> torch.Tensor:
+    """split() of one token, where nothing moves"""
+    return x.reshape(-1, HEADS, 1, HEAD_WIDTH)
+
+
+def split_one_turned(x: torch.Tensor) -> torch.Tensor:
+    """split_turned() of one token"""
+    return x.reshape(-1, HEADS, HEAD_WIDTH, 1)
+
+
+def mix(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Attention over turned keys, in four operations: torch's own becomes some twenty in ONNX."""
+    return functional.softmax((queries * HEAD_WIDTH ** -0.5) @ keys, -1) @ values
 
 
 def attend(layer: nn.Module, x: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    mixed = functional.scaled_dot_product_attention(split(layer.q_proj(x)), keys, values)
-    return layer.out_proj(mixed.transpose(1, 2).flatten(2))
+    return layer.out_proj(mix(split(layer.q_proj(x)), keys, values).transpose(1, 2).flatten(2))
+
+
+def attend_one(layer: nn.Module, x: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """attend() of one token"""
+    return layer.out_proj(mix(split_one(layer.q_proj(x)), keys, values).reshape(-1, 1, WIDTH))
 
 
 def feed_forward(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -53,8 +77,8 @@ def feed_forward(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
 
 
 class Encoder(nn.Module):
-    """ids (batch, source) -> hidden states, then, if it serves a decoder, keys and values of each of its layers
-    (batch, heads, source, 64)"""
+    """ids (batch, source) -> hidden states, then, if it serves a decoder, keys (batch, heads, 64, source) and values
+    (batch, heads, source, 64) of each of its layers"""
 
     def __init__(self, model: transformers.MarianMTModel, serves_decoder: bool):
         super().__init__()
@@ -65,34 +89,42 @@ class Encoder(nn.Module):
         x = self.encoder.embed_tokens(ids) * WIDTH ** 0.5 + self.encoder.embed_positions.weight[: ids.shape[1]]
         for layer in self.encoder.layers:
             own = layer.self_attn
-            x = layer.self_attn_layer_norm(x + attend(own, x, split(own.k_proj(x)), split(own.v_proj(x))))
+            x = layer.self_attn_layer_norm(x + attend(own, x, split_turned(own.k_proj(x)), split(own.v_proj(x))))
             x = feed_forward(layer, x)
-        return x, *(split(projection(x)) for layer in self.shared for projection in (layer.k_proj, layer.v_proj))
+        return x, *(part for layer in self.shared for part in (split_turned(layer.k_proj(x)), split(layer.v_proj(x))))
 
 
 class Step(nn.Module):
     """ids (rows, 1), order (rows), the source's keys and values, the cache -> the best `beam` next tokens
-    (rows, beam) with their log-probabilities, and the new cache. Greedy search does not use `order`."""
+    (rows, beam) with their log-probabilities, and the new cache. Greedy search does not use `order` and has no use
+    for log-probabilities: it gets zeros."""
 
     def __init__(self, model: transformers.MarianMTModel, beam: int):
         super().__init__()
         self.decoder, self.output, self.beam, self.reorders = model.model.decoder, model.lm_head, beam, beam > 1
+        # Of its own: where the output's weights, the same numbers, are int8, tokens are still read as float32.
+        self.register_buffer("embedding", self.decoder.embed_tokens.weight * WIDTH ** 0.5)
         self.register_buffer("bias", model.final_logits_bias[0].clone())
         self.bias[[END, PAD]] = -1e9  # exactly as many tokens as are asked for
 
     def forward(self, ids: torch.Tensor, order: torch.Tensor, shared: list[torch.Tensor],
                 cache: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        x = self.decoder.embed_tokens(ids) * WIDTH ** 0.5
-        x = x + self.decoder.embed_positions.weight[cache[0].shape[2]]
+        if self.reorders:
+            cache = [old.index_select(0, order) for old in cache]
+        x = functional.embedding(ids, self.embedding) + self.decoder.embed_positions.weight[cache[0].shape[3]]
         appended = []
         for number, layer in enumerate(self.decoder.layers):
-            own = layer.self_attn
-            for old, projection in zip(cache[2 * number:], (own.k_proj, own.v_proj)):
-                kept = old.index_select(0, order) if self.reorders else old
-                appended.append(torch.cat([kept, split(projection(x))], 2))
-            x = layer.self_attn_layer_norm(x + attend(own, x, *appended[-2:]))
-            x = layer.encoder_attn_layer_norm(x + attend(layer.encoder_attn, x, *shared[2 * number: 2 * number + 2]))
+            own, here = layer.self_attn, slice(2 * number, 2 * number + 2)
+            old_keys, old_values = cache[here]
+            appended += [torch.cat([old_keys, split_one_turned(own.k_proj(x))], 3),
+                         torch.cat([old_values, split_one(own.v_proj(x))], 2)]
+            x = layer.self_attn_layer_norm(x + attend_one(own, x, *appended[here]))
+            x = layer.encoder_attn_layer_norm(x + attend_one(layer.encoder_attn, x, *shared[here]))
             x = feed_forward(layer, x)
-        logits = self.output(x[:, 0]) + self.bias
+        return *self.best(self.output(x[:, 0]) + self.bias), *appended
+
+    def best(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.beam == 1:
+            return torch.zeros(logits.shape[0], 1), logits.argmax(1, keepdim=True)
         best, tokens = logits.topk(self.beam)
-        return best - logits.logsumexp(1, keepdim=True), tokens, *appended
+        return best - logits.logsumexp(1, keepdim=True), tokens
