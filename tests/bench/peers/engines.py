@@ -111,7 +111,7 @@ class OnnxRuntime:
         if dtype == "bf16":
             raise Unsupported("no kernels of bfloat16")
         self.library, self.folder = onnxruntime, folder
-        self.suffix = "-int8" if dtype == "int8" else ""
+        self.form = "-dynamic" if dtype == "int8" else ""
         self.options = onnxruntime.SessionOptions()
         self.options.intra_op_num_threads, self.options.inter_op_num_threads = threads, 1
         self.options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -119,7 +119,7 @@ class OnnxRuntime:
 
     def open(self, name: str):
         if name not in self.sessions:
-            path = onnx_file(self.folder, name + self.suffix)
+            path = onnx_file(self.folder, name + self.form)
             self.sessions[name] = self.library.InferenceSession(str(path), self.options,
                                                                 providers=["CPUExecutionProvider"])
         return self.sessions[name]
@@ -177,13 +177,16 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """The cache is a state inside the model; weights of int8 are compressed, rows quantised as they come."""
+    """The cache is a state inside the model. Linears of int8 quantise rows by ranges that samples had; in a step of one
+    row, which is faster so, weights are compressed and the row is quantised as it comes. Other operations of int8 are
+    bf16 where the machine has it."""
 
     def __init__(self, folder: pathlib.Path, dtype: str, threads: int):
         import openvino
         self.library, self.folder, self.dtype = openvino, folder, dtype
         self.core = openvino.Core()
-        precision = "bf16" if dtype == "bf16" else "f32"
+        has_bf16 = "BF16" in self.core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+        precision = "bf16" if dtype == "bf16" or (dtype == "int8" and has_bf16) else "f32"
         self.config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
                        "INFERENCE_PRECISION_HINT": precision, "KV_CACHE_PRECISION": precision}
         if dtype == "int8":
@@ -191,8 +194,9 @@ class OpenVino:
         self.requests: dict = {}
 
     def read(self, name: str):
-        model = self.core.read_model(onnx_file(self.folder, name))
-        if self.dtype == "int8":
+        """Names that end in -compressed have no file of their own."""
+        model = self.core.read_model(onnx_file(self.folder, name.removesuffix("-compressed")))
+        if name.endswith("-compressed"):
             import nncf
             model = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_SYM)
         return model
@@ -200,7 +204,9 @@ class OpenVino:
     def compile(self, model):
         return self.core.compile_model(model, "CPU", self.config).create_infer_request()
 
-    def open(self, name: str):
+    def open(self, name: str, int8: str = "-static"):
+        if self.dtype == "int8":
+            name += int8
         if name not in self.requests:
             model = self.read(name)
             if name.startswith("step"):
@@ -210,8 +216,8 @@ class OpenVino:
         return self.requests[name]
 
     def decode(self, row: Row) -> Callable[[], Outputs]:
-        encoder, request, given = self.open("encoder"), self.open(f"step{row.beam}"), numpy.array(sources(row))
-        tensor = self.library.Tensor
+        encoder, given, tensor = self.open("encoder"), numpy.array(sources(row)), self.library.Tensor
+        request = self.open(f"step{row.beam}", "-compressed" if row.batch * row.beam == 1 else "-static")
 
         def run() -> Outputs:
             outputs = encoder.infer({"ids": given})

@@ -5,7 +5,9 @@ import contextlib
 import pathlib
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
 from cache import cache_names, cache_shape, length_axis, shared_names
 from inputs import matmul_weights
@@ -15,8 +17,19 @@ from rows import PAD, Row
 GRAPHS = "onnx-2"  # their folder; it gets another name when the graphs change, as earlier ones are kept
 
 
+@dataclass(frozen=True)
+class Graph:
+    write: Callable[[pathlib.Path], None]
+    samples: Callable[[], Iterator[dict]]  # inputs that show which ranges int8 needs
+
+
 def onnx_file(folder: pathlib.Path, name: str) -> pathlib.Path:
+    """Of int8, names end in -dynamic and -static."""
     return folder / GRAPHS / f"{name}.onnx"
+
+
+def matmul_file(row: Row) -> str:
+    return f"matmul-{row.shape[1]}-{row.shape[2]}"
 
 
 def make_network(folder: pathlib.Path) -> None:
@@ -46,14 +59,14 @@ def export(module, arguments: tuple, path: pathlib.Path, inputs: list[str], outp
                       dynamo=True, external_data=False, dynamic_shapes=shapes, verbose=False)
 
 
-def export_encoder(folder: pathlib.Path, path: pathlib.Path, serves_decoder: bool) -> None:
+def export_encoder(folder: pathlib.Path, serves_decoder: bool, path: pathlib.Path) -> None:
     import network
     import torch
     export(network.Encoder(network.load_model(folder / "hf"), serves_decoder), (torch.ones(2, 5, dtype=torch.int64),),
            path, ["ids"], ["hidden", *(shared_names() if serves_decoder else [])], ({0: "batch", 1: "source"},))
 
 
-def export_step(folder: pathlib.Path, path: pathlib.Path, beam: int) -> None:
+def export_step(folder: pathlib.Path, beam: int, path: pathlib.Path) -> None:
     import network
     import torch
 
@@ -69,7 +82,7 @@ def export_step(folder: pathlib.Path, path: pathlib.Path, beam: int) -> None:
            ({0: "rows"}, {0: "rows"}, lengths("source"), lengths("past")))
 
 
-def export_matmul(path: pathlib.Path, row: Row) -> None:
+def export_matmul(row: Row, path: pathlib.Path) -> None:
     import torch
     _, inner, outer = row.shape
     linear = torch.nn.Linear(inner, outer)
@@ -78,47 +91,38 @@ def export_matmul(path: pathlib.Path, row: Row) -> None:
     export(linear, (torch.ones(3, inner),), path, ["x"], ["y"], ({0: "rows"},))
 
 
-def int8_of(path: pathlib.Path) -> pathlib.Path:
-    return path.with_stem(path.stem + "-int8")
-
-
-def quantize(path: pathlib.Path) -> None:
-    """The same graph beside it, with weights of int8 and rows quantised as they come."""
-    import onnx
-    import onnxruntime.quantization as quantization
-    model = onnx.load(path)
-    del model.graph.value_info[:]  # the exporter's, which no longer fit the weights that it turned
-    quantization.quantize_dynamic(model, str(int8_of(path)), per_channel=True,
-                                  op_types_to_quantize=["MatMul", "Gemm"], weight_type=quantization.QuantType.QInt8)
-
-
-def matmul_file(row: Row) -> str:
-    return f"matmul-{row.shape[1]}-{row.shape[2]}"
-
-
-def onnx_files(folder: pathlib.Path, rows: list[Row]) -> dict[str, Callable[[pathlib.Path], None]]:
-    """Names of the graphs that rows need, and what writes them."""
-    files: dict[str, Callable[[pathlib.Path], None]] = {}
+def onnx_graphs(folder: pathlib.Path, rows: list[Row]) -> dict[str, Graph]:
+    """The graphs that rows need, by name; those of steps come after the encoder, which gives them their samples."""
+    import quantize
+    graphs: dict[str, Graph] = {}
     for row in rows:
         if row.task == "decode":
-            files["encoder"] = lambda path: export_encoder(folder, path, serves_decoder=True)
-            files[f"step{row.beam}"] = lambda path, beam=row.beam: export_step(folder, path, beam)
+            encoder, step, beam = onnx_file(folder, "encoder"), onnx_file(folder, f"step{row.beam}"), row.beam
+            graphs["encoder"] = Graph(partial(export_encoder, folder, True), quantize.encoder_samples)
+            graphs[step.stem] = Graph(partial(export_step, folder, beam),
+                                      partial(quantize.step_samples, encoder, step, beam))
         elif row.task == "encode":
-            files["encoder-alone"] = lambda path: export_encoder(folder, path, serves_decoder=False)
+            graphs["encoder-alone"] = Graph(partial(export_encoder, folder, False), quantize.encoder_samples)
         elif row.task == "matmul":
-            files[matmul_file(row)] = lambda path, row=row: export_matmul(path, row)
-    return files
+            graphs[matmul_file(row)] = Graph(partial(export_matmul, row),
+                                             partial(quantize.matmul_samples, row.shape[1]))
+    return graphs
+
+
+def onnx_steps(folder: pathlib.Path, rows: list[Row]) -> dict[pathlib.Path, Callable[[], None]]:
+    import quantize
+    steps: dict[pathlib.Path, Callable[[], None]] = {}
+    for name, graph in onnx_graphs(folder, rows).items():
+        path, dynamic, static = (onnx_file(folder, name + form) for form in ("", "-dynamic", "-static"))
+        steps |= {path: partial(graph.write, path), dynamic: partial(quantize.quantize_dynamic, path, dynamic),
+                  static: partial(quantize.quantize_static, path, static, graph.samples)}
+    return steps
 
 
 def prepare(folder: pathlib.Path, rows: list[Row]) -> None:
-    steps: dict[pathlib.Path, Callable[[], None]] = {
-        folder / "hf" / "model.safetensors": lambda: make_network(folder / "hf"),
-        folder / "ct2" / "model.bin": lambda: convert_for_ctranslate2(folder)}
     (folder / GRAPHS).mkdir(exist_ok=True)
-    for name, write in onnx_files(folder, rows).items():
-        path = onnx_file(folder, name)
-        steps[path] = lambda write=write, path=path: write(path)
-        steps[int8_of(path)] = lambda path=path: quantize(path)
+    steps = {folder / "hf" / "model.safetensors": lambda: make_network(folder / "hf"),
+             folder / "ct2" / "model.bin": lambda: convert_for_ctranslate2(folder), **onnx_steps(folder, rows)}
     for path, make in steps.items():
         if not path.exists():
             print(f"writing {path}", flush=True)
