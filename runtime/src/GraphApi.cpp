@@ -5,6 +5,34 @@
 
 using namespace attnrt;
 
+namespace {
+
+/// The arena of a call. A thread keeps its last one, as fresh pages take longer than many a kernel. While a
+/// call has it, another on the same thread, by a pool of the application's, takes one of its own.
+class CallArena {
+public:
+  explicit CallArena(int64_t wanted) : memory(std::move(kept)) {
+    if (memory.size() < static_cast<size_t>(wanted))
+      memory = Memory(wanted);
+  }
+  ~CallArena() {
+    if (memory.size() <= MostKept)
+      kept = std::move(memory);
+  }
+  CallArena(const CallArena &) = delete;
+  CallArena &operator=(const CallArena &) = delete;
+
+  char *data() const { return memory.data(); }
+
+private:
+  static constexpr size_t MostKept = 16 << 20; // bytes: of more, pages are the lesser part of a call
+  static thread_local Memory kept;
+  Memory memory;
+};
+thread_local Memory CallArena::kept;
+
+} // namespace
+
 extern "C" {
 
 const char *attnrt_model_weights(const attnrt_model *model) {
@@ -37,7 +65,7 @@ attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, co
       check(tensors[i] != nullptr, ATTNRT_INVALID_ARGUMENT, "'tensors[", i, "]' is null");
 
     const std::vector<int64_t> all(sizes, sizes + size_count);
-    const Memory arena(model->model->arenaBytes(index, all));
+    const CallArena arena(model->model->arenaBytes(index, all));
     ThreadPool alone(1);
     KernelContext context(pool ? *pool->executor : alone);
     attnrt_invocation invocation{};

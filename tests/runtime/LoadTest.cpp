@@ -3,6 +3,8 @@
 
 #include "ToyFixture.h"
 
+#include <thread>
+
 namespace {
 
 class Load : public toy::Fixture {
@@ -15,6 +17,15 @@ protected:
     EXPECT_EQ(status == ATTNRT_OK, loaded != nullptr);
     attnrt_model_destroy(loaded);
     return status == ATTNRT_OK ? "" : attnrt_last_error();
+  }
+
+  /// Returns its hash, which code must name.
+  std::string writeManifest(const nlohmann::ordered_json &json) {
+    const std::string text = toy::sealed(json.dump(1));
+    folder.write("manifest.json", text);
+    char hash[33];
+    attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));
+    return hash;
   }
 };
 
@@ -76,11 +87,8 @@ TEST_F(Load, OptionsOfAnotherSizeAreRefused) {
 TEST_F(Load, AGraphsEntryIsCalledWithTensorsOfTheCaller) {
   nlohmann::ordered_json json = toy::manifest();
   json["kind"] = "graph";
-  const std::string text = toy::sealed(json.dump(1));
-  folder.write("manifest.json", text);
-  char hash[33];
-  attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));
-  const attnrt_descriptor code = toy::withHash(hash);
+  const std::string hash = writeManifest(json);
+  const attnrt_descriptor code = toy::withHash(hash.c_str());
   const attnrt::api::Model graph(&code, folder.path());
 
   int64_t sizes[] = {1, 1, 1, 1, 1, 1, 3, 2}; // batch .. source 3, target 2
@@ -109,6 +117,53 @@ TEST_F(Load, AGraphsEntryIsCalledWithTensorsOfTheCaller) {
   EXPECT_EQ(ATTNRT_UNSUPPORTED, attnrt_graph_call(model.handle(), nullptr, "attend", 8, sizes, 3, tensors));
   EXPECT_EQ(3, attnrt_model_weights(graph.handle())[3]); // the toy's bytes count up
   EXPECT_THROW(attnrt::api::Session(graph, graph.sessionOptions()), attnrt::api::Error);
+}
+
+/// Calls of a graph whose entry writes down where its arena is, and calls it again on the same thread while
+/// `nested` is above zero.
+struct ArenaCalls {
+  static inline std::vector<char *> arenas;
+  static inline const attnrt_model *model = nullptr;
+  static inline int nested = 0;
+
+  static void call() {
+    int64_t sizes[] = {1, 1, 1, 1, 1, 1, 3, 2};
+    char tensor[64];
+    void *tensors[] = {tensor, tensor, tensor};
+    attnrt::api::check(attnrt_graph_call(model, nullptr, "attend", 8, sizes, 3, tensors));
+  }
+
+  static int32_t run(const attnrt_invocation *invocation) {
+    arenas.push_back(invocation->arena);
+    if (nested-- > 0)
+      call();
+    return 0;
+  }
+};
+
+TEST_F(Load, AThreadKeepsItsArenaForTheNextCallOfAGraph) {
+  nlohmann::ordered_json json = toy::manifest();
+  json["kind"] = "graph";
+  const std::string hash = writeManifest(json);
+  attnrt_descriptor code = toy::withHash(hash.c_str());
+  std::vector<attnrt_entry> entries(code.entries, code.entries + code.entry_count);
+  for (attnrt_entry &entry : entries)
+    entry.run = ArenaCalls::run;
+  code.entries = entries.data();
+  const attnrt::api::Model graph(&code, folder.path());
+  ArenaCalls::model = graph.handle();
+
+  ArenaCalls::call();
+  ArenaCalls::call();
+  std::thread(ArenaCalls::call).join();
+  ArenaCalls::nested = 1;
+  ArenaCalls::call();
+  const std::vector<char *> &arenas = ArenaCalls::arenas;
+  ASSERT_EQ(5u, arenas.size());
+  EXPECT_EQ(arenas[0], arenas[1]);
+  EXPECT_NE(arenas[0], arenas[2]) << "another thread's";
+  EXPECT_EQ(arenas[0], arenas[3]);
+  EXPECT_NE(arenas[3], arenas[4]) << "that of a call within the call";
 }
 
 } // namespace
