@@ -41,8 +41,8 @@ const Feature features[] = {
      "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi avx512_bf16 "
      "avx512_vnni avx512_bitalg avx512_vbmi2 avx512_vpopcntdq avx_vnni amx_tile amx_int8 "
      "amx_bf16"},
-    {"tune_znver4", "sse4a"}, // which AMD's have and no others
-    {"tune_znver5", "sse4a avx_vnni"},
+    {"tune_znver4", "sse4a"},          // which AMD's have and no others
+    {"tune_znver5", "sse4a avx_vnni"}, // the second of which Zen 4 lacks; nothing uses it
 };
 
 struct NamedTarget {

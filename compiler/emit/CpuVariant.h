@@ -27,8 +27,8 @@ struct NarrowWeights {
 };
 
 /// Reads a list such as `avx2,avx512`, `host` or `x86-64-linux-avx-avx2-fma`; empty gives plain x86-64, AVX2,
-/// AVX-512, Zen 4 and Zen 5 and, where there are narrow weights, what has instructions for them. Variants come out
-/// from the least to the most demanding, each once.
+/// AVX-512, Zen 4 and Zen 5 and, where there are narrow weights, what has instructions for them. Variants
+/// come out from the least to the most demanding, each once.
 llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list, NarrowWeights narrow = {});
 
 /// Whether the variant's kernels may call the functions of MatrixTiles.c.

@@ -47,9 +47,9 @@ static std::vector<MatmulTile> streamedTiles(CpuClass kind) {
   return {};
 }
 
-// Many rows ask for the next tile's weights. For few, Zen 5's cores, which multiply twice as fast as Zen 4's,
-// hardly read ahead while they multiply: they ask for their panel 192 lines ahead. Eight rows by one panel
-// are 16 sums; nine to twelve rows are two tiles of six, which computes fewer rows in vain than two of eight.
+// Zen 5's cores multiply twice as many floats per cycle as Zen 4's, and hardly read ahead meanwhile: few rows
+// ask for their panel 192 lines ahead. Many ask for the next tile. Eight rows by one panel are 16 sums; nine
+// to twelve rows are two tiles of six, which computes fewer rows in vain than two of eight.
 static std::vector<MatmulTile> zenTiles(bool isZen5) {
   Prefetch few = isZen5 ? Prefetch::Ahead : Prefetch::None;
   return {{1, 128},
@@ -85,8 +85,18 @@ static bool sumsAreStrict(const CpuTarget &cpu) { return cpu.kind == CpuClass::B
 
 static bool comesFromMemory(int steps, int out) { return int64_t(steps) * out > CachedWeights; }
 
+/// Integers are a quarter of the bytes: they are there, unless the second cache is half as large, as on Zen,
+/// where other layers' weights have taken their place. Other weights Zen 4's cores fetch in time by
+/// themselves.
+static bool needsPrefetch(const CpuTarget &cpu, bool areIntegers, bool comeFromMemory) {
+  if (areIntegers)
+    return cpu.isZen4 || comeFromMemory;
+  return !cpu.isZen4 || cpu.isZen5;
+}
+
 // A task is worth a thread from about 2^17 multiplications per row.
-MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool shareTiles) {
+static MatmulSchedule chooseForVectors(const CpuTarget &cpu, int steps, int out, bool shareTiles,
+                                       bool areIntegers) {
   MatmulSchedule schedule{tilesFor(cpu, shareTiles && comesFromMemory(steps, out)), cpu.lanes, 0, 0};
   if (!shareTiles)
     std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared(); });
@@ -96,8 +106,12 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool share
   for (MatmulTile &tile : schedule.tiles)
     while (panels < FewPanels && panels * PanelColumns % tile.columns != 0)
       tile.columns /= 2;
-  for (MatmulTile &tile : schedule.tiles)
+  bool prefetches = needsPrefetch(cpu, areIntegers, comesFromMemory(steps, out));
+  for (MatmulTile &tile : schedule.tiles) {
     tile.inOrder = sumsAreStrict(cpu);
+    if (!prefetches)
+      tile.prefetch = Prefetch::None;
+  }
   const int grain = 128; // every tile's columns divide it
   int columns = std::max(1, (1 << 17) / std::max(1, steps * grain)) * grain;
   schedule.columnsPerTask = std::min(columns, (out + grain - 1) / grain * grain);
@@ -105,12 +119,8 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool share
   return schedule;
 }
 
-/// Integers are a quarter of the bytes: they are there, unless the second cache is half as large, as on Zen,
-/// where other layers' weights have taken their place. Other weights Zen 4 reads faster unasked.
-static bool needsPrefetch(const CpuTarget &cpu, bool areIntegers, bool comeFromMemory) {
-  if (areIntegers)
-    return cpu.isZen4 || comeFromMemory;
-  return !cpu.isZen4 || cpu.isZen5;
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool shareTiles) {
+  return chooseForVectors(cpu, steps, out, shareTiles, /*areIntegers=*/false);
 }
 
 /// The function that sums up rows of memory and panels, or null: Halide's loops do.
@@ -130,10 +140,8 @@ static const char *chooseExternal(const CpuTarget &cpu, const LinearInputs &inpu
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   int steps = std::max(1, weight.in / weight.group);
-  MatmulSchedule schedule = chooseMatmul(cpu, steps, weight.out);
-  if (!needsPrefetch(cpu, bool(inputs.scales), comesFromMemory(steps, weight.out)))
-    for (MatmulTile &tile : schedule.tiles)
-      tile.prefetch = Prefetch::None;
+  MatmulSchedule schedule =
+      chooseForVectors(cpu, steps, weight.out, /*shareTiles=*/true, bool(inputs.scales));
   const char *function = chooseExternal(cpu, inputs);
   if (!function)
     return schedule;

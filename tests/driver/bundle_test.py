@@ -128,10 +128,10 @@ class Compile(BundleTest):
         graph = ("  - name: {n}\n    inputs: {{q: {{shape: [batch, head: 2, query, width: {w}]}}, k: {{shape: [batch, head: 2, key, width: {w}]}}}}\n"
                  "    ops: {{p: {{matmul: [q, k], transposed: true}}, s: {{softmax: p}}, c: {{matmul: [s, k]}}}}\n    outputs: c\n")
         spec.write_text("name: rounded\ntypes: {default: bf16}\ngraph:\n" + graph.format(n="narrow", w=64) + graph.format(n="wide", w=160))
-        bundle = self.compile_ok("rounded", "--target", "avx512,zen4,amx", spec=spec)
+        bundle = self.compile_ok("rounded", "--target", "avx512,zen4,zen5,amx", spec=spec)
         manifest = json.loads((bundle / "manifest.json").read_text())
         self.assertEqual(["attention_2x64_bf16", "attention_2x160_bf16"], manifest["kernels"])
-        self.assertEqual({"avx512": None, "zen4": ["attention_2x64_bf16"], "amx": ["attention_2x64_bf16"]},
+        self.assertEqual({"avx512": None, **dict.fromkeys(["zen4", "zen5", "amx"], ["attention_2x64_bf16"])},
                          {variant["name"]: variant.get("bf16_kernels") for variant in manifest["variants"]})
 
     def test_a_folder_called_like_the_runtime_gives_another_name(self):

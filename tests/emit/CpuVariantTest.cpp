@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 using namespace attnc;
 
 namespace {
@@ -54,6 +56,18 @@ TEST(CpuVariant, OtherTargetStringsAreNamedByTheirFeatures) {
   EXPECT_EQ(variant.name, "avx2-fma");
   EXPECT_EQ(variant.target, "x86-64-linux-avx2-fma");
   EXPECT_EQ(variant.features, "avx2 fma");
+}
+
+TEST(CpuVariant, Zen5AsksForWhatZen4Lacks) {
+  auto featuresOf = [](const char *name) {
+    std::string features = parse(name)[0].features;
+    llvm::SmallVector<llvm::StringRef> words;
+    llvm::StringRef(features).split(words, ' ');
+    return std::set<std::string>(words.begin(), words.end());
+  };
+  std::set<std::string> zen4 = featuresOf("zen4");
+  zen4.insert("avx_vnni");
+  EXPECT_EQ(featuresOf("zen5"), zen4);
 }
 
 TEST(CpuVariant, HostIsOneVariantThatRunsHere) {

@@ -60,11 +60,11 @@ using reference::Array;
 
 void setThreads(int threads) { parallelThreads = threads; }
 
-/// What a variant asks for beside matrix instructions.
-static attnc::CpuVariant withoutTiles(attnc::CpuVariant variant) {
+/// What a variant asks for beside features that begin so.
+static attnc::CpuVariant without(attnc::CpuVariant variant, llvm::StringRef prefix) {
   std::vector<llvm::StringRef> kept;
   for (llvm::StringRef feature : llvm::split(variant.features, ' '))
-    if (!feature.starts_with("amx"))
+    if (!feature.starts_with(prefix))
       kept.push_back(feature);
   variant.features = llvm::join(kept, " ");
   return variant;
@@ -76,12 +76,15 @@ static bool mayUseTiles() {
   return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
 }
 
-/// Whether this machine runs a variant, matrix instructions one by one if the environment asks for that.
+/// Whether this machine runs a variant, matrix instructions one by one if the environment asks for that. Zen
+/// 5's asks for AVX-VNNI to tell it from Zen 4, and does not use it.
 static bool isRunnable(const attnc::CpuVariant &variant) {
+  if (attnc::hasFastPairs(variant))
+    return attnc::runsHere(without(variant, "avx_vnni"));
   if (attnc::runsHere(variant) && (!attnc::hasMatrixTiles(variant) || mayUseTiles()))
     return true;
   return attnc::hasMatrixTiles(variant) && getenv("ATTNC_EMULATE_TILES") &&
-         attnc::runsHere(withoutTiles(variant)) && emulateTiles();
+         attnc::runsHere(without(variant, "amx")) && emulateTiles();
 }
 
 std::vector<Variant> runnableVariants() {
@@ -96,7 +99,7 @@ std::vector<Variant> runnableVariants() {
     if (!isRunnable(typed))
       continue;
     variants.push_back({typed.name, typed.target, false});
-    if (variants.back().roundsRows())
+    if (variants.back().roundsRows() && typed.name != "zen5") // whose stages are Zen 4's
       checked.push_back(variants.back());
   }
   for (const Variant &variant : checked)

@@ -229,6 +229,11 @@ TEST(PrefetchPanelsTest, OnZen4FloatsAreNotAskedFor) {
     expectNothingAskedFor(lowered(out, "f32, #attn.panels<32>", Zen4), {1, 2, 4, 5, 8, 9, 12, 13, 64});
 }
 
+TEST(PrefetchPanelsTest, OnZen4GatesOfFloatsAreNotAskedForEither) {
+  for (const MatmulTile &tile : chooseMatmul(describeCpu(Halide::Target(Zen4)), In, Streamed, false).tiles)
+    EXPECT_EQ(tile.prefetch, attnc::Prefetch::None) << tile.rows;
+}
+
 /// Whether tiles of several rows ask for weights of 512 inputs as integers: all of them, none, or some.
 std::set<bool> asksForIntegers(const char *machine, int out) {
   LinearInputs inputs;
