@@ -88,15 +88,17 @@ class Written(unittest.TestCase):
         lacking |= {"missing": {"attnc": "not built yet"}, "failed": {"CTranslate2": "ended"}}
         other = "<!-- written by tests/bench/peers on other -->\ntheirs\n<!-- until here -->\n"
         mine = "<!-- written by tests/bench/peers on m -->\nearlier tables\n<!-- until here -->\n"
-        page = other + "before\n" + mine + "after\n"
+        overview = "<!-- written by tests/bench/peers on all machines -->\nearlier ratios\n<!-- until here -->\n"
+        page = other + "before\n" + mine + overview + "after\n"
         done = self.write(page, measured, lacking)
         self.assertEqual(0, done.returncode, done.stderr)
         page = (self.folder / "performance.md").read_text()
-        self.assertNotIn("earlier tables", page)
+        self.assertNotIn("earlier", page)
         self.assertTrue(page.startswith(other + "before\n") and page.endswith("after\n"))
         self.assertIn("| f32 1t batch 1 beam 1 | 100 | **50** | 25 | 2.00 (2.00) | 79% |", page)
         self.assertIn("| int8 1t batch 1 beam 1 | - | failed | **320** | - | - |", page)
         self.assertIn("* attnc, decode, int8: not built yet.", page)
+        self.assertIn("| one thread | m |\n|---|---|\n| decode f32 batch 1 beam 1 | 2.00 |\n<!-- until here -->", page)
         picture = xml.dom.minidom.parse(str(self.folder / "images" / "performance-m.svg"))
         texts = [node.firstChild.data for node in picture.getElementsByTagName("text")]
         self.assertIn("decode f32 1t batch 1 beam 1", texts)

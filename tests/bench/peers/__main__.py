@@ -10,8 +10,8 @@ row all outputs are compared with PyTorch's in float32; then blocks of requests 
 
 The packages come from PyPI into a virtual environment in --work (some 5 GB with what torch brings along), which is kept, as
 are the models. --work has results.json, written after each row; --output gets performance-MACHINE.json,
-images/performance-MACHINE.svg and the tables of that machine in performance.md. All rows take more than an hour, --quick about ten
-minutes; the machine should do nothing else.
+images/performance-MACHINE.svg, and in performance.md the tables of that machine and the first one, of all. All rows take more
+than an hour, --quick about ten minutes; the machine should do nothing else.
 """
 
 import argparse
@@ -84,11 +84,13 @@ def run(options: argparse.Namespace) -> dict:
 
 
 def write(report: dict, folder: pathlib.Path, machine: str) -> None:
+    from overview import overview
     from picture import draw
-    from report import markdown, picture_of, replace_in
+    from report import OVERVIEW, markdown, picture_of, replace_in
     (folder / f"performance-{machine}.json").write_text(json.dumps(report, indent=1) + "\n")
     draw(report, folder / picture_of(machine))
     replace_in(folder / "performance.md", markdown(report, machine), machine)
+    replace_in(folder / "performance.md", overview(folder), OVERVIEW)
 
 
 def read_options() -> argparse.Namespace:

@@ -179,13 +179,13 @@ class OnnxRuntime:
 class OpenVino:
     """The cache is a state inside the model. Linears of int8 quantise rows by ranges that samples had; in a step of one
     row, which is faster so, weights are compressed and the row is quantised as it comes. Other operations of int8 are
-    bf16 where the machine has it."""
+    bf16 where the machine has instructions for it."""
 
     def __init__(self, folder: pathlib.Path, dtype: str, threads: int):
         import openvino
         self.library, self.folder, self.dtype = openvino, folder, dtype
         self.core = openvino.Core()
-        has_bf16 = "BF16" in self.core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+        has_bf16 = {"avx512_bf16", "amx_bf16"} & set(pathlib.Path("/proc/cpuinfo").read_text().split())
         precision = "bf16" if dtype == "bf16" or (dtype == "int8" and has_bf16) else "f32"
         self.config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
                        "INFERENCE_PRECISION_HINT": precision, "KV_CACHE_PRECISION": precision}

@@ -12,7 +12,7 @@ from functools import partial
 from cache import cache_names, cache_shape, length_axis, shared_names
 from inputs import matmul_weights
 from rows import PAD, Row
-
+from samples import Sample, encoder_samples, matmul_samples, step_samples
 
 GRAPHS = "onnx-2"  # their folder; it gets another name when the graphs change, as earlier ones are kept
 
@@ -20,7 +20,7 @@ GRAPHS = "onnx-2"  # their folder; it gets another name when the graphs change, 
 @dataclass(frozen=True)
 class Graph:
     write: Callable[[pathlib.Path], None]
-    samples: Callable[[], Iterator[dict]]  # inputs that show which ranges int8 needs
+    samples: Callable[[], Iterator[Sample]]
 
 
 def onnx_file(folder: pathlib.Path, name: str) -> pathlib.Path:
@@ -91,31 +91,39 @@ def export_matmul(row: Row, path: pathlib.Path) -> None:
     export(linear, (torch.ones(3, inner),), path, ["x"], ["y"], ({0: "rows"},))
 
 
+def quantize_dynamic(path: pathlib.Path, result: pathlib.Path) -> None:
+    import quantize
+    quantize.quantize_dynamic(path, result)
+
+
+def quantize_static(path: pathlib.Path, result: pathlib.Path, graph: Graph) -> None:
+    import quantize
+    quantize.quantize_static(path, result, graph.samples)
+
+
 def onnx_graphs(folder: pathlib.Path, rows: list[Row]) -> dict[str, Graph]:
     """The graphs that rows need, by name; those of steps come after the encoder, which gives them their samples."""
-    import quantize
     graphs: dict[str, Graph] = {}
     for row in rows:
         if row.task == "decode":
             encoder, step, beam = onnx_file(folder, "encoder"), onnx_file(folder, f"step{row.beam}"), row.beam
-            graphs["encoder"] = Graph(partial(export_encoder, folder, True), quantize.encoder_samples)
+            graphs["encoder"] = Graph(partial(export_encoder, folder, True), encoder_samples)
             graphs[step.stem] = Graph(partial(export_step, folder, beam),
-                                      partial(quantize.step_samples, encoder, step, beam))
+                                      partial(step_samples, encoder, step, beam))
         elif row.task == "encode":
-            graphs["encoder-alone"] = Graph(partial(export_encoder, folder, False), quantize.encoder_samples)
+            graphs["encoder-alone"] = Graph(partial(export_encoder, folder, False), encoder_samples)
         elif row.task == "matmul":
             graphs[matmul_file(row)] = Graph(partial(export_matmul, row),
-                                             partial(quantize.matmul_samples, row.shape[1]))
+                                             partial(matmul_samples, row.shape[1]))
     return graphs
 
 
 def onnx_steps(folder: pathlib.Path, rows: list[Row]) -> dict[pathlib.Path, Callable[[], None]]:
-    import quantize
     steps: dict[pathlib.Path, Callable[[], None]] = {}
     for name, graph in onnx_graphs(folder, rows).items():
         path, dynamic, static = (onnx_file(folder, name + form) for form in ("", "-dynamic", "-static"))
-        steps |= {path: partial(graph.write, path), dynamic: partial(quantize.quantize_dynamic, path, dynamic),
-                  static: partial(quantize.quantize_static, path, static, graph.samples)}
+        steps |= {path: partial(graph.write, path), dynamic: partial(quantize_dynamic, path, dynamic),
+                  static: partial(quantize_static, path, static, graph)}
     return steps
 
 

@@ -102,7 +102,7 @@ class Step(nn.Module):
     def __init__(self, model: transformers.MarianMTModel, beam: int):
         super().__init__()
         self.decoder, self.output, self.beam, self.reorders = model.model.decoder, model.lm_head, beam, beam > 1
-        # Of its own: where the output's weights, the same numbers, are int8, tokens are still read as float32.
+        # Of its own: else tokens are read as int8, too, where ONNX Runtime's tools make the output's weights so.
         self.register_buffer("embedding", self.decoder.embed_tokens.weight * WIDTH ** 0.5)
         self.register_buffer("bias", model.final_logits_bias[0].clone())
         self.bias[[END, PAD]] = -1e9  # exactly as many tokens as are asked for

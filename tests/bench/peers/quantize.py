@@ -9,16 +9,11 @@ import pathlib
 import tempfile
 from collections.abc import Callable, Iterator
 
-import numpy
 import onnx
-import onnxruntime
 import onnxruntime.quantization as quantization
 
-from cache import cache_names, empty_cache, shared_names
-from rows import LENGTH, SEED, VOCABULARY
-from search import search
+from samples import Sample
 
-Sample = dict[str, numpy.ndarray]  # a graph's inputs by name
 LINEARS = {"op_types_to_quantize": ["MatMul", "Gemm"], "weight_type": quantization.QuantType.QInt8, "per_channel": True}
 
 
@@ -52,37 +47,3 @@ def quantize_static(path: pathlib.Path, result: pathlib.Path, samples: Callable[
                                      quant_format=quantization.QuantFormat.QDQ, nodes_to_quantize=linears,
                                      activation_type=quantization.QuantType.QInt8,
                                      extra_options={"ActivationSymmetric": True}, **LINEARS)
-
-
-def generator() -> numpy.random.Generator:
-    """For other numbers than those that are measured."""
-    return numpy.random.default_rng(SEED + 2)
-
-
-def encoder_samples() -> Iterator[Sample]:
-    numbers = generator()
-    return ({"ids": numbers.integers(1, VOCABULARY - 2, (2, length))} for length in (LENGTH, 128, 512))
-
-
-def step_samples(encoder: pathlib.Path, step: pathlib.Path, beam: int) -> Iterator[Sample]:
-    """What the steps of a search read, for a few sources."""
-    batch, given = 4, []
-    source = onnxruntime.InferenceSession(encoder, providers=["CPUExecutionProvider"])
-    session = onnxruntime.InferenceSession(step, providers=["CPUExecutionProvider"])
-    _, *shared = source.run(None, {"ids": generator().integers(1, VOCABULARY - 2, (batch, LENGTH))})
-    kept = {name: part.repeat(beam, 0) for name, part in zip(shared_names(), shared)}
-    cache = {name: empty_cache(name, batch * beam) for name in cache_names("past")}
-    inputs = {tensor.name for tensor in session.get_inputs()}
-
-    def run(tokens, order):
-        given.append({"ids": tokens, **({"order": order} if "order" in inputs else {}), **kept, **cache})
-        scores, best, *appended = session.run(None, given[-1])
-        cache.update(zip(cache_names("past"), appended))
-        return scores, best
-
-    search(run, batch, beam)
-    return iter(given)
-
-
-def matmul_samples(width: int) -> Iterator[Sample]:
-    return iter([{"x": generator().standard_normal((256, width), numpy.float32)}])

@@ -8,6 +8,7 @@ from limits import limit_seconds
 from rows import HEAD_WIDTH, HEADS, Row, row_of
 
 BEGIN, END = "<!-- written by tests/bench/peers on {} -->", "<!-- until here -->"
+OVERVIEW = "all machines"
 TASKS = {"decode": "Output tokens/s, 32 source and 32 output tokens", "encode": "Encoder alone, milliseconds",
          "attention": "Attention of 8 heads x 64 alone, GFLOP/s", "causal": "Causal attention, GFLOP/s",
          "matmul": "Matmuls with bias alone (rows x input x output), GFLOP/s"}
@@ -109,8 +110,9 @@ def markdown(report: dict, machine: str) -> str:
     return "\n\n".join([*parts, "\n".join(f"* {note}" for note in notes(report))]).rstrip() + "\n"
 
 
-def replace_in(page: pathlib.Path, text: str, machine: str) -> None:
-    old, begin = page.read_text(), BEGIN.format(machine)
+def replace_in(page: pathlib.Path, text: str, place: str) -> None:
+    """`place`: a machine, or OVERVIEW."""
+    old, begin = page.read_text(), BEGIN.format(place)
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(END), re.DOTALL)
     if not pattern.search(old):
         raise SystemExit(f"{page}: no lines '{begin}' and '{END}' to write between")
