@@ -119,10 +119,11 @@ TEST_F(Load, AGraphsEntryIsCalledWithTensorsOfTheCaller) {
   EXPECT_THROW(attnrt::api::Session(graph, graph.sessionOptions()), attnrt::api::Error);
 }
 
-/// Calls of a graph whose entry writes down where its arena is, and calls it again on the same thread while
-/// `nested` is above zero.
+/// Calls of a graph whose entry notes where its arena is and whether an earlier call has written to it, and
+/// calls it again on the same thread while `nested` is above zero.
 struct ArenaCalls {
   static inline std::vector<char *> arenas;
+  static inline std::vector<bool> written; // fresh pages are zero
   static inline const attnrt_model *model = nullptr;
   static inline int nested = 0;
 
@@ -135,6 +136,8 @@ struct ArenaCalls {
 
   static int32_t run(const attnrt_invocation *invocation) {
     arenas.push_back(invocation->arena);
+    written.push_back(invocation->arena[0] != 0);
+    invocation->arena[0] = 1;
     if (nested-- > 0)
       call();
     return 0;
@@ -160,6 +163,7 @@ TEST_F(Load, AThreadKeepsItsArenaForTheNextCallOfAGraph) {
   ArenaCalls::call();
   const std::vector<char *> &arenas = ArenaCalls::arenas;
   ASSERT_EQ(5u, arenas.size());
+  EXPECT_TRUE(ArenaCalls::written[1]);
   EXPECT_EQ(arenas[0], arenas[1]);
   EXPECT_NE(arenas[0], arenas[2]) << "another thread's";
   EXPECT_EQ(arenas[0], arenas[3]);
