@@ -180,8 +180,7 @@ Value ModelImporter::attend(Value queries, const Attention &attention) {
     query = rotate(query, attention.side);
     key = rotate(key, attention.side);
   }
-  attn::WeightOp ofQueries = weights.at(symbolOf({attention.role, attention.layer}));
-  bool rounded = ofQueries.getStorage() == attn::Storage::bf16;
+  bool rounded = build.roundsProducts();
   Value scores = attn::MatmulOp::create(build, where, query, key, /*transposed=*/true, rounded);
   double scale = model.attentionScale->value_or(1 / std::sqrt(double(*attention.side.headWidth)));
   scores = attn::ScaleOp::create(build, where, scores, build.getF32FloatAttr(float(scale)));

@@ -52,8 +52,8 @@ public:
   /// Asks for the type that the spec gives to the matrix `tensor` of the weight file.
   void setStorage(attn::WeightOp weight, llvm::StringRef tensor);
 
-  /// Whether products of which neither side is a weight may be rounded: the spec's type of all else is bf16.
-  bool roundsProducts() const { return *spec.types.fallback == WeightType::Bf16; }
+  /// Whether products of which neither side is a weight may be rounded.
+  bool roundsProducts() const { return spec.types.roundsProducts(); }
 
   /// Builds a recurrence whose body yields what `writeBody` gives.
   attn::RecurrenceOp

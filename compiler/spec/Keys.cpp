@@ -212,7 +212,7 @@ static const KeyRule rules[] = {
 
     {"types", Mapping, "{}"},
     {"types.default", Word, "f32", 0, 0, "f32 bf16 int8"},
-    {"types.caches", Word, "auto", 0, 0, "auto f32 bf16"},
+    {"types.attention", Word, "auto", 0, 0, "auto f32 bf16"},
     {"types.layers", Mapping, "{}"},
     {"types.layers.NAME", Word, "null", 0, 0, "f32 bf16 int8"},
 

@@ -115,11 +115,11 @@ private:
 
 void SpecPrinter::printTypes() {
   const TypesSpec &types = spec.types;
-  if (*types.fallback == WeightType::F32 && *types.caches == CacheType::Auto && types.layers.empty())
+  if (*types.fallback == WeightType::F32 && *types.attention == AttentionType::Auto && types.layers.empty())
     return;
   open("types", "types");
   word("default", types.fallback);
-  word("caches", types.caches);
+  word("attention", types.attention);
   if (!types.layers.empty()) {
     open("layers", "types.layers");
     for (const TypeException &layer : types.layers)

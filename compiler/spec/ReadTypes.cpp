@@ -38,13 +38,19 @@ WeightType TypesSpec::typeOf(std::string_view tensor) const {
 }
 
 bool TypesSpec::roundsCaches() const {
-  return *caches == CacheType::Bf16 || (*caches == CacheType::Auto && *fallback != WeightType::F32);
+  return *attention == AttentionType::Bf16 ||
+         (*attention == AttentionType::Auto && *fallback != WeightType::F32);
+}
+
+bool TypesSpec::roundsProducts() const {
+  return *attention == AttentionType::Bf16 ||
+         (*attention == AttentionType::Auto && *fallback == WeightType::Bf16);
 }
 
 TypesSpec readTypes(MapReader reader, Diagnostics &diagnostics) {
   TypesSpec types;
   types.fallback = reader.choice<WeightType>("default");
-  types.caches = reader.choice<CacheType>("caches");
+  types.attention = reader.choice<AttentionType>("attention");
   MapReader layers = reader.mapping("layers");
   if (layers.map())
     for (const YamlEntry &entry : layers.map()->entries) {

@@ -228,18 +228,25 @@ TEST(GoodSpecs, TheLastTypeThatFitsCounts) {
   EXPECT_EQ(readGood(smallModel(), {"", "bf16"}).types.typeOf("a"), WeightType::Bf16);
 }
 
-TEST(GoodSpecs, CachesFollowTheDefaultUnlessTold) {
-  auto rounds = [](const std::string &types) {
-    return readGood("types: " + types + "\n" + smallModel()).types.roundsCaches();
+TEST(GoodSpecs, AttentionFollowsTheDefaultUnlessTold) {
+  struct Rounded {
+    std::string types;
+    bool caches, products;
   };
-  EXPECT_FALSE(rounds("{default: f32}"));
-  EXPECT_FALSE(rounds("{layers: {\"*\": int8}}"));
-  EXPECT_TRUE(rounds("{default: int8}"));
-  EXPECT_TRUE(rounds("{default: bf16}"));
-  EXPECT_TRUE(rounds("{caches: bf16}"));
-  EXPECT_FALSE(rounds("{default: bf16, caches: f32}"));
-  std::string text = print(readGood("types: {caches: bf16}\n" + smallModel()));
-  EXPECT_EQ(text.find("types:\n  default: f32\n  caches: bf16"), 0u) << text;
+  for (const Rounded &wanted : {Rounded{"{default: f32}", false, false},
+                                {"{layers: {\"*\": int8}}", false, false},
+                                {"{default: int8}", true, false},
+                                {"{default: int8, attention: f32}", false, false},
+                                {"{default: int8, attention: bf16}", true, true},
+                                {"{default: bf16}", true, true},
+                                {"{default: bf16, attention: f32}", false, false},
+                                {"{attention: bf16}", true, true}}) {
+    TypesSpec types = readGood("types: " + wanted.types + "\n" + smallModel()).types;
+    EXPECT_EQ(types.roundsCaches(), wanted.caches) << wanted.types;
+    EXPECT_EQ(types.roundsProducts(), wanted.products) << wanted.types;
+  }
+  std::string text = print(readGood("types: {attention: bf16}\n" + smallModel()));
+  EXPECT_EQ(text.find("types:\n  default: f32\n  attention: bf16"), 0u) << text;
 }
 
 TEST(GoodSpecs, NamesFitPatternsWithStars) {

@@ -231,7 +231,7 @@ TEST_F(Import, TurnsQueriesAndKeysOfSelfAttention) {
   EXPECT_FALSE(angles.getInterleaved());
 }
 
-TEST_F(Import, RoundsAttentionWhoseQueriesAreOfBfloat16) {
+TEST_F(Import, RoundsProductsOfAttentionUnlessTold) {
   auto roundedOf = [&](const std::string &types) {
     auto module = import("types: " + types + "\n" + smallModel());
     EXPECT_TRUE(module) << printed(diagnostics);
@@ -242,13 +242,15 @@ TEST_F(Import, RoundsAttentionWhoseQueriesAreOfBfloat16) {
   EXPECT_EQ(roundedOf("{default: f32}"),
             "------"); // of the encoder, the decoder, and the decoder to the source
   EXPECT_EQ(roundedOf("{default: int8}"), "------");
+  EXPECT_EQ(roundedOf("{default: int8, attention: bf16}"), "rrrrrr");
   EXPECT_EQ(roundedOf("{default: bf16}"), "rrrrrr");
-  EXPECT_EQ(roundedOf("{default: bf16, layers: {decoder.layers.0.self_attn.q_proj.weight: f32}}"), "rr--rr");
+  EXPECT_EQ(roundedOf("{default: bf16, attention: f32}"), "------");
+  EXPECT_EQ(roundedOf("{attention: bf16}"), "rrrrrr");
 }
 
 TEST_F(Import, AsksForRoundedCaches) {
   for (bool rounds : {false, true}) {
-    auto module = import((rounds ? "types: {caches: bf16}\n" : "") + smallModel());
+    auto module = import((rounds ? "types: {attention: bf16}\n" : "") + smallModel());
     ASSERT_TRUE(module) << printed(diagnostics);
     EXPECT_EQ(module->getOperation()->hasAttr(attn::roundsCaches), rounds);
   }
