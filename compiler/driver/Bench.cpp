@@ -187,7 +187,8 @@ void Bench::setLimits(Profile &profile, const std::vector<ProductType> &products
   profile.arithmeticLimit = threads * arithmeticLimit(lanes);
   if (multiplies(ProductType::Int8))
     profile.int8Limit = has("amx_int8")      ? threads * tileLimit(TileType::Int8)
-                        : has("avx512_vnni") ? threads * integerLimit()
+                        : has("avx512_vnni") ? threads * integerLimit(16)
+                        : has("avx2")        ? std::max(threads * integerLimit(8), profile.arithmeticLimit)
                                              : profile.arithmeticLimit;
   if (multiplies(ProductType::Bf16))
     profile.bf16Limit = has("amx_bf16")      ? threads * tileLimit(TileType::Bf16)

@@ -14,8 +14,9 @@ namespace attnc {
 /// add.
 double arithmeticLimit(int lanes);
 
-/// The same of products of bytes and 8-bit integers, summed up in 32 bits by AVX-512's instruction (VNNI).
-double integerLimit();
+/// The same of products of bytes and 8-bit integers, summed up in 32 bits: of vectors of 16 sums by AVX-512's
+/// instruction (VNNI), of 8 by AVX2's three, whose first may saturate.
+double integerLimit(int lanes);
 
 /// The same of pairs of bfloat16, summed up as floats (AVX512_BF16).
 double pairLimit();

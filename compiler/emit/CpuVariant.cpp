@@ -157,6 +157,10 @@ bool hasMatrixTiles(const CpuVariant &variant) {
 
 bool hasFastPairs(const CpuVariant &variant) { return StringRef(variant.target).contains("-tune_znver"); }
 
+bool hasAvx2(const CpuVariant &variant) {
+  return llvm::is_contained(llvm::split(variant.features, ' '), "avx2");
+}
+
 bool runsHere(const CpuVariant &variant) {
   if (llvm::Triple(llvm::sys::getProcessTriple()).getArch() != llvm::Triple::x86_64)
     return false;

@@ -57,13 +57,13 @@ LinearInputs withRoundedRows(LinearInputs inputs) {
 }
 
 // Whole numbers are exact up to here; what follows is rounded in one way.
-Expr resultOf(const LinearInputs &inputs, const Expr &sum, const Coordinates &at) {
+Expr resultOf(const LinearInputs &inputs, const Expr &sum, const Coordinates &at, int byteOffset) {
   Expr result = sum;
   if (inputs.scales) {
     Coordinates scale = at, zero = at;
     scale[0] = 0, zero[0] = 1;
-    Expr whole =
-        sum - cast<int32_t>(inputs.scales->rows.at(zero)) * cast<int32_t>(inputs.scales->sums(at[0]));
+    Expr zeroByte = cast<int32_t>(inputs.scales->rows.at(zero)) - byteOffset;
+    Expr whole = sum - zeroByte * cast<int32_t>(inputs.scales->sums(at[0]));
     result =
         strict_float(cast<float>(whole) * (inputs.scales->rows.at(scale) * inputs.scales->columns(at[0])));
   }
@@ -139,7 +139,7 @@ Tensor linearResult(const LinearInputs &inputs, const Accumulator &accumulator) 
   Func sums = accumulator.sums;
   result.at = [=](const Coordinates &at) {
     if (tile.isExternal())
-      return resultOf(inputs, sums(at[0], at[1]), at);
+      return resultOf(inputs, sums(at[0], at[1]), at, tile.byteOffset);
     Coordinates source = {at[0] % tile.columns, at[1] % tile.rows, at[0] / tile.columns, at[1] / tile.rows};
     source.insert(source.end(), at.begin() + 2, at.end());
     return resultOf(inputs, sums(source), at);

@@ -30,6 +30,7 @@ struct MatmulTile {
   Prefetch prefetch = Prefetch::None;
   bool inOrder = false; // sums are strict; without instructions that multiply and add that costs nothing
   const char *external = nullptr; // the function that sums up (emit/shim); `columns` is a multiple of 32 then
+  int byteOffset = 0;             // which that function takes from each byte of a row
 
   bool isShared() const { return steps > 0; }
   bool isExternal() const { return external; }
@@ -75,8 +76,9 @@ Halide::Expr sumTerm(const LinearInputs &inputs, const Coordinates &at, const Ha
 /// The same linear with its rows rounded to bfloat16, as external tiles of a bf16 matrix round them.
 LinearInputs withRoundedRows(LinearInputs inputs);
 
-/// The linear's result at `at`, given the sum there.
-Halide::Expr resultOf(const LinearInputs &inputs, const Halide::Expr &sum, const Coordinates &at);
+/// The linear's result at `at`, given the sum there, of bytes less `byteOffset`.
+Halide::Expr resultOf(const LinearInputs &inputs, const Halide::Expr &sum, const Coordinates &at,
+                      int byteOffset = 0);
 
 /// What is applied to the linear's result: the element at `at` of a value computed from `linear`.
 using Epilogue = std::function<Halide::Expr(const Tensor &linear, const Coordinates &at)>;

@@ -145,7 +145,7 @@ LinearInputs Region::linear(attn::LinearOp op) {
   LinearInputs linear{tensor(op.getInput()), panels(op.getWeight()), vector(op.getBias()), {}, {}, {}};
   linear.areRounded = typeOf(op.getInput()).getElementType().isBF16();
   auto rows = llvm::dyn_cast<mlir::BlockArgument>(op.getInput());
-  if (rows && linear.weight.group > 1 && typeOf(rows).getRank() == 2)
+  if (rows && isPanels(typeOf(op.getWeight())) && typeOf(rows).getRank() == 2)
     linear.external = {inputs[rows.getArgNumber()],
                        inputs[llvm::cast<mlir::BlockArgument>(op.getWeight()).getArgNumber()]};
   if (!op.getInputScales())

@@ -123,38 +123,80 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool share
   return chooseForVectors(cpu, steps, out, shareTiles, /*areIntegers=*/false);
 }
 
+namespace {
+enum class WeightType { Float, Bfloat, Integer };
+} // namespace
+
+static WeightType typeOf(const LinearInputs &inputs) {
+  if (inputs.scales)
+    return WeightType::Integer;
+  return inputs.weight.group == 2 ? WeightType::Bfloat : WeightType::Float;
+}
+
 /// The function that sums up rows of memory and panels, or null: Halide's loops do.
-static const char *chooseExternal(const CpuTarget &cpu, const LinearInputs &inputs) {
-  if (inputs.external.empty())
-    return nullptr;
-  if (cpu.hasMatrixTiles)
-    return inputs.scales ? "attnc_multiply_bytes" : "attnc_multiply_bfloats";
-  if (!cpu.isZen4 || inputs.scales)
-    return nullptr;
-  return cpu.isZen5 ? "attnc_multiply_bfloat_vectors_ahead" : "attnc_multiply_bfloat_vectors";
+static const char *chooseFunction(const CpuTarget &cpu, WeightType type) {
+  switch (type) {
+  case WeightType::Float:
+    return cpu.hasNarrowVectors() ? "attnc_multiply_float_vectors" : nullptr;
+  case WeightType::Bfloat:
+    if (cpu.hasMatrixTiles)
+      return "attnc_multiply_bfloats";
+    if (cpu.hasNarrowVectors())
+      return "attnc_multiply_widened_vectors";
+    if (!cpu.isZen4)
+      return nullptr;
+    return cpu.isZen5 ? "attnc_multiply_bfloat_vectors_ahead" : "attnc_multiply_bfloat_vectors";
+  case WeightType::Integer:
+    if (cpu.hasMatrixTiles)
+      return "attnc_multiply_bytes";
+    return cpu.hasNarrowVectors() ? "attnc_multiply_byte_vectors" : nullptr;
+  }
+  return nullptr;
+}
+
+/// Lets the external tile take the place of those it is better than. Up to four rows wait for memory in any
+/// tile, and keep theirs where they have the same sums: those of integers are exact, and floats, widened ones
+/// too, are added up in one order. But pairs of bfloat16 are not, and without an instruction that adds up
+/// four products of integers the external tile is better for one row as well. More rows of floats than it
+/// takes at a time meet weights that are in the caches, in the last tile.
+static void putExternal(std::vector<MatmulTile> &tiles, const MatmulTile &external, const CpuTarget &cpu,
+                        WeightType type) {
+  bool hasFloats = cpu.hasNarrowVectors() && type != WeightType::Integer;
+  bool hasCounts = !cpu.hasNarrowVectors() && type == WeightType::Integer;
+  const int few = hasFloats || hasCounts ? 4 : 0;
+  std::vector<MatmulTile> chosen;
+  for (MatmulTile tile : tiles)
+    if (tile.rows <= few && (chosen.empty() || chosen.back().serves < few)) {
+      tile.serves = std::min(tile.serves, few);
+      chosen.push_back(tile);
+    }
+  chosen.push_back(external);
+  if (hasFloats)
+    chosen.push_back(tiles.back());
+  tiles = std::move(chosen);
 }
 
 // 32 rows x 128 columns of sums are 16 KiB. Of bfloat16 it is twice that: rows whose width is no multiple of
-// 32 are rounded again for each tile. Integers have the same sums in every tile, so few rows, which wait for
-// memory anyway, take the tiles of vectors; of bfloat16 one kind of tile must serve all.
+// 32 are rounded again for each tile.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   int steps = std::max(1, weight.in / weight.group);
+  WeightType type = typeOf(inputs);
   MatmulSchedule schedule =
-      chooseForVectors(cpu, steps, weight.out, /*shareTiles=*/true, bool(inputs.scales));
-  const char *function = chooseExternal(cpu, inputs);
+      chooseForVectors(cpu, steps, weight.out, /*shareTiles=*/true, type == WeightType::Integer);
+  const char *function = inputs.external.empty() ? nullptr : chooseFunction(cpu, type);
   if (!function)
     return schedule;
-  MatmulTile external{.rows = 32, .columns = inputs.scales ? 128 : 256, .serves = 32, .external = function};
+  MatmulTile external{.rows = 32,
+                      .columns = type == WeightType::Bfloat && !cpu.hasNarrowVectors() ? 256 : 128,
+                      .serves = 32,
+                      .external = function,
+                      .byteOffset = cpu.hasNarrowVectors() ? 128 : 0};
   while (weight.panels() < FewPanels && weight.panels() * PanelColumns % external.columns != 0)
     external.columns /= 2;
-  if (inputs.scales)
-    std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared() || tile.rows > 4; });
-  else
-    schedule.tiles.clear();
-  schedule.tiles.push_back(external);
+  putExternal(schedule.tiles, external, cpu, type);
   schedule.columnsPerTask = std::max(schedule.columnsPerTask, external.columns);
-  schedule.rowTilesPerTask = RowsPerTask / external.rows;
+  schedule.rowTilesPerTask = RowsPerTask / schedule.tiles.back().rows;
   return schedule;
 }
 

@@ -18,6 +18,9 @@ struct CpuTarget {
   bool hasMatrixTiles = false; // AMX, and the functions of MatrixTiles.c
   bool isZen4 = false;         // or later: BfloatVectors.c, and tiles of its own
   bool isZen5 = false;         // which needs to be asked ahead for what few rows multiply
+
+  /// Of 16 registers of 8 floats: the functions of ByteVectors.c and FloatVectors.c.
+  bool hasNarrowVectors() const { return kind == CpuClass::Avx2; }
 };
 
 inline CpuTarget describeCpu(const Halide::Target &target) {

@@ -359,7 +359,7 @@ llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match)
   region.constrain(stages.panels, scratchType);
   // Sums that are made again have the same terms.
   LinearInputs again = inputs;
-  if (schedule.tiles.back().isExternal() && !inputs.scales)
+  if (schedule.tiles.back().isExternal() && inputs.weight.group == 2)
     again = withRoundedRows(inputs);
   if (match.top)
     addTop(again, stages);

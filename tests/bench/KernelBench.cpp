@@ -201,7 +201,9 @@ double limitOf(const Measurement &what, const Variant &variant, double arithmeti
     return attnc::tileLimit(attnc::TileType::Bf16);
   bool isZen = variant.name.starts_with("zen");
   if (what.type == Measurement::Int8 && (isZen || variant.name == "vnni"))
-    return attnc::integerLimit();
+    return attnc::integerLimit(16);
+  if (what.type == Measurement::Int8 && variant.name.starts_with("avx"))
+    return std::max(arithmetic, attnc::integerLimit(8));
   return what.type == Measurement::Bf16 && isZen ? attnc::pairLimit() : arithmetic;
 }
 

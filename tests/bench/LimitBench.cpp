@@ -43,10 +43,12 @@ bool hasTiles(attnc::TileType type) {
 double typeLimit(attnc::TileType type) {
   if (hasTiles(type))
     return attnc::tileLimit(type);
-  if (type == attnc::TileType::Int8 && __builtin_cpu_supports("avx512vnni"))
-    return attnc::integerLimit();
-  const bool hasPairs = type == attnc::TileType::Bf16 && __builtin_cpu_supports("avx512bf16");
-  return std::max(hasPairs ? attnc::pairLimit() : 0, attnc::arithmeticLimit(lanes()));
+  double limit = attnc::arithmeticLimit(lanes());
+  if (type == attnc::TileType::Bf16)
+    return __builtin_cpu_supports("avx512bf16") ? std::max(limit, attnc::pairLimit()) : limit;
+  if (__builtin_cpu_supports("avx512vnni"))
+    return attnc::integerLimit(16);
+  return __builtin_cpu_supports("avx2") ? std::max(limit, attnc::integerLimit(8)) : limit;
 }
 
 nlohmann::ordered_json limitsOf(unsigned threads) {

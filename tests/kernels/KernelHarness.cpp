@@ -168,12 +168,15 @@ static std::string runtimeObject(const std::string &halide) {
 
 /// What bundles carry for kernels to call; hidden where none does.
 static std::string carriedObjects() {
-  std::string tiles = testFolder() + "/tiles.o", vectors = testFolder() + "/vectors.o";
-  if (!std::filesystem::exists(vectors)) {
-    std::ofstream(tiles, std::ios::binary) << attnc::matrixTilesObject();
-    std::ofstream(vectors, std::ios::binary) << attnc::bfloatVectorsObject();
+  std::string objects;
+  for (std::string_view object : {attnc::matrixTilesObject(), attnc::bfloatVectorsObject(),
+                                  attnc::byteVectorsObject(), attnc::floatVectorsObject()}) {
+    std::string path = testFolder() + "/carried" + std::to_string(objects.size()) + ".o";
+    if (!std::filesystem::exists(path))
+      std::ofstream(path, std::ios::binary) << object;
+    objects += path + " ";
   }
-  return tiles + " " + vectors;
+  return objects;
 }
 
 /// The object and the library of a kernel; compiled once, whatever number of tests look at it.

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 using namespace attnc::test;
@@ -84,6 +85,30 @@ TEST_P(KernelTest, HeadsEqualReference) { checkCases(headCases(), GetParam()); }
 TEST_P(KernelTest, VocabularyEqualsReference) { checkCases(vocabularyCases(), GetParam()); }
 TEST_P(KernelTest, CellsEqualReference) { checkCases(cellCases(), GetParam()); }
 TEST_P(KernelTest, StoredMatmulsEqualReference) { checkCases(storedMatmulCases(), GetParam()); }
+/// Products of the outermost bytes and weights: two of them exceed 16 bits. Sums are exact, and the number
+/// that is made of one is rounded four times.
+TEST_P(KernelTest, StoredExtremesEqualReference) {
+  std::vector<KernelCase> cases = storedMatmulCases();
+  const KernelCase &kernelCase = *llvm::find_if(cases, [](auto &each) { return each.name == "int8_80x544"; });
+  TestKernel kernel(kernelCase.text);
+  ASSERT_TRUE(kernel.load(GetParam()));
+  const double extremes[] = {0, 1, 127, 128, 129, 254, 255};
+  std::vector<Array> inputs = inputsOf(kernel, kernelCase, {{"row", 9}}, 7);
+  Array &bytes = inputs[0], &weights = inputs[2], &scales = inputs[3];
+  for (int64_t i = 0; i < bytes.size(); ++i)
+    bytes.values[i] = extremes[i / bytes.extent(1) % std::size(extremes)];
+  for (int64_t column = 0; column < weights.extent(0); ++column) {
+    double weight = column % 2 ? 127 : -127;
+    std::fill_n(weights.values.begin() + column * weights.extent(1), weights.extent(1), weight);
+    scales.values[scales.extent(1) + column] = weight * double(weights.extent(1));
+  }
+  Array expected = reference::interpret(kernel.op(), inputs, 0)[0];
+  double largest = 0;
+  for (double value : expected.values)
+    largest = std::max(largest, std::abs(value));
+  Array actual = kernel.run(inputs, {{"row", 9}})[0];
+  EXPECT_LE(largestDifference(expected, actual), 4 * std::ldexp(largest, -24));
+}
 TEST_P(KernelTest, StoredVocabulariesEqualReference) { checkCases(storedVocabularyCases(), GetParam()); }
 TEST_P(KernelTest, StoredEmbeddingsEqualReference) { checkCases(storedEmbeddingCases(), GetParam()); }
 TEST_P(KernelTest, RowsEqualReference) { checkCases(rowCases(), GetParam()); }

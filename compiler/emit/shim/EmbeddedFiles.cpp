@@ -5,7 +5,8 @@
 
 // Defined in EmbeddedFiles.S.
 extern "C" const char attnc_shim_begin[], attnc_shim_end[], attnc_tiles_begin[], attnc_tiles_end[],
-    attnc_vectors_begin[], attnc_vectors_end[], attnc_bundle_header_begin[], attnc_bundle_header_end[];
+    attnc_vectors_begin[], attnc_vectors_end[], attnc_bytes_begin[], attnc_bytes_end[], attnc_floats_begin[],
+    attnc_floats_end[], attnc_bundle_header_begin[], attnc_bundle_header_end[];
 
 namespace attnc {
 
@@ -14,6 +15,10 @@ std::string_view halideShimObject() { return {attnc_shim_begin, attnc_shim_end};
 std::string_view matrixTilesObject() { return {attnc_tiles_begin, attnc_tiles_end}; }
 
 std::string_view bfloatVectorsObject() { return {attnc_vectors_begin, attnc_vectors_end}; }
+
+std::string_view byteVectorsObject() { return {attnc_bytes_begin, attnc_bytes_end}; }
+
+std::string_view floatVectorsObject() { return {attnc_floats_begin, attnc_floats_end}; }
 
 std::string_view bundleHeader() { return {attnc_bundle_header_begin, attnc_bundle_header_end}; }
 

@@ -17,6 +17,12 @@ std::string_view matrixTilesObject();
 /// BfloatVectors.c, compiled for x86-64 with AVX512_BF16.
 std::string_view bfloatVectorsObject();
 
+/// ByteVectors.c, compiled for x86-64 with AVX2.
+std::string_view byteVectorsObject();
+
+/// FloatVectors.c, compiled for x86-64 with AVX2 and FMA.
+std::string_view floatVectorsObject();
+
 /// The text of attnrt/bundle.h.
 std::string_view bundleHeader();
 

@@ -8,7 +8,7 @@
 #ifndef ATTNC_COMPILER_EMIT_SHIM_EXTERNALATTENTION_H
 #define ATTNC_COMPILER_EMIT_SHIM_EXTERNALATTENTION_H
 
-#include "ExternalStage.h"
+#include "RoundedRows.h"
 
 /* Asks for the numbers of an axis. */
 static inline void ask(axis *of, int min, int extent) {
