@@ -134,15 +134,17 @@ static WeightType typeOf(const LinearInputs &inputs) {
 }
 
 /// The function that sums up rows of memory and panels, or null: Halide's loops do.
-static const char *chooseFunction(const CpuTarget &cpu, WeightType type) {
-  switch (type) {
+static const char *chooseFunction(const CpuTarget &cpu, const LinearInputs &inputs) {
+  if (inputs.external.empty())
+    return nullptr;
+  switch (typeOf(inputs)) {
   case WeightType::Float:
     return cpu.hasNarrowVectors() ? "attnc_multiply_float_vectors" : nullptr;
   case WeightType::Bfloat:
     if (cpu.hasMatrixTiles)
       return "attnc_multiply_bfloats";
-    if (cpu.hasNarrowVectors())
-      return "attnc_multiply_widened_vectors";
+    if (cpu.hasNarrowVectors()) // of so few, Halide's tiles round products before they add them
+      return inputs.weight.in > FewTerms ? "attnc_multiply_widened_vectors" : nullptr;
     if (!cpu.isZen4)
       return nullptr;
     return cpu.isZen5 ? "attnc_multiply_bfloat_vectors_ahead" : "attnc_multiply_bfloat_vectors";
@@ -184,7 +186,7 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   WeightType type = typeOf(inputs);
   MatmulSchedule schedule =
       chooseForVectors(cpu, steps, weight.out, /*shareTiles=*/true, type == WeightType::Integer);
-  const char *function = inputs.external.empty() ? nullptr : chooseFunction(cpu, type);
+  const char *function = chooseFunction(cpu, inputs);
   if (!function)
     return schedule;
   MatmulTile external{.rows = 32,
