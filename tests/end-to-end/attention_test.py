@@ -329,7 +329,7 @@ graph:
         scores = numbers(2 * 3 * 5 * 6, 5)
         kinds = [(b + k) % 3 for b in range(2) for k in range(6)]
         places = [(b, h, q, k) for b in range(2) for h in range(3) for q in range(5) for k in range(6)]
-        for number, variant in enumerate(bundle.variants()):
+        for variant, number in bundle.variants().items():
             results = bundle.call("map", {"batch": 2, "query": 5, "key": 6}, scores, kinds, variant=number)
             for (text, (value, tolerance)), got in zip(self.CASES.items(), results):
                 for score, place, x in zip(scores, places, got):

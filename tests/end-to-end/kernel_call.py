@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import pathlib
 
 
 class _Invocation(ctypes.Structure):
@@ -54,10 +55,15 @@ class Bundle:
         self.weights = _Aligned(len(data), data)
 
     def variants(self):
-        return [v["name"] for v in self.manifest["variants"]]
+        """Numbers of the variants that this machine can run, by their names; the most demanding one comes last."""
+        flags = set(pathlib.Path("/proc/cpuinfo").read_text().split())
+        return {v["name"]: number for number, v in enumerate(self.manifest["variants"])
+                if flags.issuperset(v["features"].split())}
 
-    def call(self, entry, sizes, *inputs, variant=-1):
-        """Runs `entry` on lists of numbers; gives one list for each result."""
+    def call(self, entry, sizes, *inputs, variant=None):
+        """Runs `entry` on lists of numbers, by the best variant unless said; gives one list for each result."""
+        if variant is None:
+            variant = list(self.variants().values())[-1]
         number = next(i for i, e in enumerate(self.manifest["entries"]) if e["name"] == entry)
         described = self.manifest["entries"][number]
         vector = (ctypes.c_int64 * len(self.manifest["sizes"]))(*(sizes.get(s, 0) for s in self.manifest["sizes"]))
@@ -72,7 +78,7 @@ class Bundle:
             tensors.append((kind * max(count, 1))(*(values or [])))
         arena = _Aligned(self.descriptor.entries[number].arena_bytes(vector))
         pointers = (ctypes.c_void_p * len(tensors))(*(ctypes.addressof(t) for t in tensors))
-        kernels = self.descriptor.variants[range(self.descriptor.variant_count)[variant]].kernels
+        kernels = self.descriptor.variants[variant].kernels
         call = _Invocation(None, pointers, vector, arena.address, None, self.weights.address, kernels)
         code = self.descriptor.entries[number].run(ctypes.byref(call))
         if code != 0:

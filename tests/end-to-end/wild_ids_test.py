@@ -95,9 +95,9 @@ class WildIds(unittest.TestCase):
 
     def check(self, entry, sizes, *pairs):
         """Each of `pairs` is what is given, and what it has to be taken for."""
-        for variant in range(len(self.bundle.variants())):
+        for name, variant in self.bundle.variants().items():
             wild, tame = ([self.bundle.call(entry, sizes, *inputs, variant=variant)] for inputs in zip(*pairs))
-            self.assertEqual(tame, wild, self.bundle.variants()[variant])
+            self.assertEqual(tame, wild, name)
 
     def test_embed_and_add_positions(self):
         sizes = {"batch": 2, "query": 4, "rows": 5, "place": 3}
@@ -134,7 +134,7 @@ class WildIds(unittest.TestCase):
         """Past 2^30 sums of positions overflow: some row of the table is read."""
         for query in 1, 6:
             q, k = queries_and_keys(query)
-            for variant in range(len(self.bundle.variants())):
+            for variant in self.bundle.variants().values():
                 for starts in [MOST, -MOST - 1], [MOST - 3, -MOST + 3]:
                     sizes = {"batch": 2, "query": query, "key": 7}
                     got, = self.bundle.call("attend", sizes, q, k, [0, 1], starts, [7, 3], [0] * 14, variant=variant)
