@@ -145,9 +145,9 @@ LinearInputs Region::linear(attn::LinearOp op) {
   LinearInputs linear{tensor(op.getInput()), panels(op.getWeight()), vector(op.getBias()), {}, {}, {}};
   linear.areRounded = typeOf(op.getInput()).getElementType().isBF16();
   auto rows = llvm::dyn_cast<mlir::BlockArgument>(op.getInput());
-  if (rows && isPanels(typeOf(op.getWeight())) && typeOf(rows).getRank() == 2)
-    linear.external = {inputs[rows.getArgNumber()],
-                       inputs[llvm::cast<mlir::BlockArgument>(op.getWeight()).getArgNumber()]};
+  auto weight = llvm::dyn_cast<mlir::BlockArgument>(op.getWeight());
+  if (rows && weight && isPanels(typeOf(weight)) && typeOf(rows).getRank() == 2)
+    linear.external = {inputs[rows.getArgNumber()], inputs[weight.getArgNumber()]};
   if (!op.getInputScales())
     return linear;
   Tensor scales = tensor(op.getWeightScales());

@@ -139,7 +139,7 @@ static const char *chooseFunction(const CpuTarget &cpu, const LinearInputs &inpu
     return nullptr;
   switch (typeOf(inputs)) {
   case WeightType::Float:
-    return cpu.hasNarrowVectors() ? "attnc_multiply_float_vectors" : nullptr;
+    return cpu.hasNarrowVectors() && !inputs.areRounded ? "attnc_multiply_float_vectors" : nullptr;
   case WeightType::Bfloat:
     if (cpu.hasMatrixTiles)
       return "attnc_multiply_bfloats";
@@ -193,7 +193,7 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
                       .columns = type == WeightType::Bfloat && !cpu.hasNarrowVectors() ? 256 : 128,
                       .serves = 32,
                       .external = function,
-                      .byteOffset = cpu.hasNarrowVectors() ? 128 : 0};
+                      .byteOffset = type == WeightType::Integer && cpu.hasNarrowVectors() ? 128 : 0};
   while (weight.panels() < FewPanels && weight.panels() * PanelColumns % external.columns != 0)
     external.columns /= 2;
   putExternal(schedule.tiles, external, cpu, type);
