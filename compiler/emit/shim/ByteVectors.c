@@ -12,6 +12,8 @@
 enum {
   MostTileRows = 3, /* 12 sums; a magnitude, a sign, ones and a product take the other 4 registers */
   GroupInputs = 4,
+  BlockGroups = 128, /* of a panel: 16 KiB */
+  FetchGroups = 2,   /* with which lines are asked for */
   BlockInputs = BlockGroups * GroupInputs,
   BlockSteps = BlockInputs / TileBytes,
   PanelVectors = GroupBytes / VectorBytes
@@ -64,7 +66,7 @@ TILE multiplyTile(const block *b, const signedRows *rows, int row, int panel, li
     }
   }
   for (int group = 0; group < b->steps * TileRows; ++group) {
-    if (group % Unrolled == 0)
+    if (group % FetchGroups == 0)
       fetchSome(wanted);
     UNROLL for (int i = 0; i < height; ++i) {
       long at = i * BlockInputs + group * GroupInputs;
@@ -97,10 +99,10 @@ static void (*const tiles[])(const block *, const signedRows *, int, int, lines 
 /* A panel meets all rows, which are shared out evenly, before the next one does; the one after the last, if
  * it is asked for, is at `after`. */
 static void multiplyBlock(const block *b, const signedRows *rows) {
-  int stripes = (b->count + MostTileRows - 1) / MostTileRows;
+  int stripes = (b->count + MostTileRows - 1) / MostTileRows, groups = b->steps * TileRows;
   for (int panel = 0; panel < b->panelCount; ++panel) {
     const uint8_t *next = panel + 1 < b->panelCount ? b->panels + (panel + 1) * b->panelBytes : b->after;
-    lines wanted = shareLines(b->after ? next : 0, BlockGroups * GroupBytes, b->steps * TileRows, stripes);
+    lines wanted = spreadLines(b->after ? next : 0, b->steps * StepBytes, groups / FetchGroups * stripes);
     for (int stripe = 0; stripe < stripes; ++stripe) {
       int row = b->count * stripe / stripes, end = b->count * (stripe + 1) / stripes;
       tiles[end - row - 1](b, rows, row, panel, &wanted);

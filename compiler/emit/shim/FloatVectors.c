@@ -10,7 +10,9 @@
 enum {
   WideRows = 3,   /* by a panel: 12 sums, an input of each row and a vector of weights are 16 registers */
   NarrowRows = 6, /* by half a panel: 12 sums, two vectors of weights, an input */
-  MostSums = 12
+  MostSums = 12,
+  Unrolled = 4,     /* inputs, with which lines are asked for */
+  BlockInputs = 256 /* of a panel of floats: 32 KiB */
 };
 
 /* A block of inputs, as a tile sees it. */
@@ -105,7 +107,7 @@ static void multiplyRows(const part *all, int count, const uint8_t *next, int by
   int narrow = (count + NarrowRows - 1) / NarrowRows;
   int isNarrow = count == NarrowRows - 2 || count >= (NarrowRows - 1) * narrow;
   int stripes = isNarrow ? narrow : (count + WideRows - 1) / WideRows, halves = isNarrow ? 2 : 1;
-  lines wanted = shareLines(next, bytes, all->inputs, stripes * halves);
+  lines wanted = spreadLines(next, bytes, all->inputs / Unrolled * stripes * halves);
   for (int half = 0; half < halves; ++half)
     for (int stripe = 0; stripe < stripes; ++stripe) {
       int row = count * stripe / stripes, end = count * (stripe + 1) / stripes;
@@ -123,20 +125,20 @@ int attnc_multiply_float_vectors(buffer *rows, buffer *panels, int width, buffer
     return answer(rows, panels, sums, width, width);
   block b = place(rows, panels, sums, FloatBytes);
   for (int panel = 0; panel < b.panelCount && b.count > 0; ++panel)
-    for (int first = 0; first < width; first += BlockGroups) {
+    for (int first = 0; first < width; first += BlockInputs) {
       part p = {.rows = b.rows + first * FloatBytes,
                 .weights = b.panels + panel * b.panelBytes + first * GroupBytes,
                 .sums = b.sums + panel * GroupBytes,
                 .rowBytes = b.rowBytes,
                 .sumBytes = b.sumBytes,
-                .inputs = width - first < BlockGroups ? width - first : BlockGroups,
+                .inputs = width - first < BlockInputs ? width - first : BlockInputs,
                 .isLater = first > 0};
-      multiplyRows(&p, b.count, b.after ? p.weights + p.inputs * GroupBytes : 0, BlockGroups * GroupBytes);
+      multiplyRows(&p, b.count, b.after ? p.weights + p.inputs * GroupBytes : 0, p.inputs * GroupBytes);
     }
   return 0;
 }
 
-enum { PairInputs = 2 };
+enum { PairInputs = 2, WidenedInputs = 128 /* of a block: 16 KiB of floats */ };
 
 /* Words of pairs of inputs, of all columns of a panel, become floats, an input after the other. */
 static void widenWeights(const uint8_t *pairs, int count, float (*to)[PanelColumns]) {
@@ -166,8 +168,8 @@ static void widenRow(const uint8_t *from, int count, float *to) {
 /* A block of inputs of all panels. `bytes`: of a row's number; `after`: what comes after the block, or null.
  */
 static void multiplyWidened(const block *b, int first, int inputs, int bytes, const uint8_t *after) {
-  float rows[MostRows][BlockGroups] __attribute__((aligned(32)));
-  float weights[BlockGroups][PanelColumns] __attribute__((aligned(32)));
+  float rows[MostRows][WidenedInputs] __attribute__((aligned(32)));
+  float weights[WidenedInputs][PanelColumns] __attribute__((aligned(32)));
   part p = {.rows = b->rows + first * bytes,
             .weights = (const uint8_t *)weights,
             .rowBytes = b->rowBytes,
@@ -185,7 +187,7 @@ static void multiplyWidened(const block *b, int first, int inputs, int bytes, co
     const uint8_t *next = panel + 1 < b->panelCount ? pairs + b->panelBytes : after;
     widenWeights(pairs, (inputs + PairInputs - 1) / PairInputs, weights);
     p.sums = b->sums + panel * GroupBytes;
-    multiplyRows(&p, b->count, after ? next : 0, BlockGroups / PairInputs * GroupBytes);
+    multiplyRows(&p, b->count, after ? next : 0, inputs / PairInputs * GroupBytes);
   }
 }
 
@@ -195,10 +197,10 @@ int attnc_multiply_widened_vectors(buffer *rows, buffer *panels, int width, buff
     return answer(rows, panels, sums, width, (width + 31) / 32 * TileRows);
   int bytes = bytesOf(rows);
   block b = place(rows, panels, sums, bytes);
-  for (int first = 0; first < width && b.count > 0 && b.panelCount > 0; first += BlockGroups) {
-    int inputs = width - first < BlockGroups ? width - first : BlockGroups;
-    const uint8_t *later = b.panels + (first + BlockGroups) / PairInputs * GroupBytes;
-    multiplyWidened(&b, first, inputs, bytes, b.after && first + BlockGroups < width ? later : b.after);
+  for (int first = 0; first < width && b.count > 0 && b.panelCount > 0; first += WidenedInputs) {
+    int inputs = width - first < WidenedInputs ? width - first : WidenedInputs;
+    const uint8_t *later = b.panels + (first + WidenedInputs) / PairInputs * GroupBytes;
+    multiplyWidened(&b, first, inputs, bytes, b.after && first + WidenedInputs < width ? later : b.after);
   }
   return 0;
 }

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Sums of three rows by a panel, or of six by half of one, fill the registers: a panel is read several times.
- * The processor by itself does not ask for what comes next then. So a block of inputs that the first cache
- * holds meets all rows, which ask for the next block meanwhile.
+ * The processor by itself does not ask for what comes next then. So a block of inputs that a cache holds meets
+ * all rows, which ask for the next block meanwhile, evenly: many lines at once wait for each other.
  */
 
 #ifndef ATTNC_COMPILER_EMIT_SHIM_NARROWVECTORS_H
@@ -13,9 +13,7 @@
 
 enum {
   VectorBytes = 32,
-  BlockGroups = 128, /* of a panel: 16 KiB */
-  Unrolled = 4,      /* groups of inputs */
-  Pages = 4          /* of a block, which memory gives faster side by side */
+  Streams = 2 /* of lines that are asked for: memory gives pages faster side by side */
 };
 
 #define UNROLL _Pragma("GCC unroll 12")
@@ -24,26 +22,32 @@ enum {
 /* A value stays in its register: GCC moves sums to others, for which it writes some to memory. */
 #define STAY(vector) __asm__("" : "+x"(vector))
 
-/* Lines of the block that comes next: those from `next` on are still to be asked for, some with every few
- * groups of inputs. */
+/* What is still to be asked for of the block that comes next: lines from `line` to `end` and as many of each
+ * other stream, `stride` bytes on; `count` of them, spread over `steps` steps. `owed`: steps times those that
+ * are due. */
 typedef struct {
-  const uint8_t *block;
-  int next, end, atOnce;
+  const uint8_t *line, *end;
+  long stride;
+  int count, steps, owed;
 } lines;
 
-/* Shares the lines of a block of `bytes` out among `tiles` tiles of `groups` groups; a null block has none.
- */
-static inline lines shareLines(const uint8_t *block, int bytes, int groups, int tiles) {
-  int steps = (groups + Unrolled - 1) / Unrolled * tiles, all = block ? bytes / LineBytes : 0;
-  lines wanted = {block, 0, all, (all + steps - 1) / steps};
+/* Spreads asking for a block of `bytes` over at least one step; a null block has nothing to ask for. */
+static inline lines spreadLines(const uint8_t *next, int bytes, int steps) {
+  int stride = next ? bytes / Streams : 0;
+  lines wanted = {.line = next,
+                  .end = next + stride,
+                  .stride = stride,
+                  .count = (stride + LineBytes - 1) / LineBytes,
+                  .steps = steps > 0 ? steps : 1};
   return wanted;
 }
 
 static inline void fetchSome(lines *wanted) {
-  int end = wanted->next + wanted->atOnce;
-  for (; wanted->next < end && wanted->next < wanted->end; ++wanted->next) {
-    int page = wanted->next % Pages, line = wanted->next / Pages;
-    FETCH(0, wanted->block + (page * (wanted->end / Pages) + line) * LineBytes);
+  wanted->owed += wanted->count;
+  for (; wanted->owed >= wanted->steps && wanted->line < wanted->end; wanted->line += LineBytes) {
+    UNROLL for (int stream = 0; stream < Streams; ++stream)
+        FETCH(0, wanted->line + stream * wanted->stride);
+    wanted->owed -= wanted->steps;
   }
 }
 

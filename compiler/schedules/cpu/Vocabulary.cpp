@@ -20,15 +20,17 @@ static void schedulePanelStages(PanelStages &stages, Func panels, Var rowTile, V
   MatmulTile tile = stages.accumulator.tile;
   int words = panelsPerTile(tile) * PanelColumns;
   stages.logits.compute_at(panels, rowTile).store_in(tile.isExternal() ? LargeStack : MemoryType::Stack);
-  stages.logits.bound_extent(stages.word, words).bound_extent(stages.row, tile.rows);
+  stages.logits.bound_extent(stages.word, words);
   Var columnTile("columnTile"), column("inTile"), rows("rows"), row("inRows");
-  stages.logits.split(stages.word, columnTile, column, tile.columns, TailStrategy::RoundUp)
-      .split(stages.row, rows, row, tile.rows, TailStrategy::RoundUp)
-      .reorder(column, row, rows, columnTile)
-      .vectorize(column, lanes)
-      .unroll(column);
-  if (!tile.isExternal())
-    stages.logits.unroll(row);
+  stages.logits.split(stages.word, columnTile, column, tile.columns, TailStrategy::RoundUp);
+  if (tile.isExternal())
+    stages.logits.bound_storage(stages.row, tile.rows).reorder(column, stages.row, columnTile);
+  else
+    stages.logits.bound_extent(stages.row, tile.rows)
+        .split(stages.row, rows, row, tile.rows, TailStrategy::RoundUp)
+        .reorder(column, row, rows, columnTile)
+        .unroll(row);
+  stages.logits.vectorize(column, lanes).unroll(column);
   if (tile.isShared())
     scheduleAccumulator(stages.accumulator, lanes, panels, tileOfPanels);
   else
