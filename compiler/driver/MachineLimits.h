@@ -15,7 +15,8 @@ namespace attnc {
 double arithmeticLimit(int lanes);
 
 /// The same of products of bytes and 8-bit integers, summed up in 32 bits: of vectors of 16 sums by AVX-512's
-/// instruction (VNNI), of 8 by AVX2's three, whose first may saturate.
+/// instruction (VNNI), of 8 by AVX2's three, whose first may saturate (AVX-512 without VNNI does more, which
+/// is not measured).
 double integerLimit(int lanes);
 
 /// The same of pairs of bfloat16, summed up as floats (AVX512_BF16).

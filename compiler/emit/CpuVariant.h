@@ -37,8 +37,8 @@ bool hasMatrixTiles(const CpuVariant &variant);
 /// The same of BfloatVectors.c.
 bool hasFastPairs(const CpuVariant &variant);
 
-/// The same of ByteVectors.c.
-bool hasAvx2(const CpuVariant &variant);
+/// The same of ByteVectors.c and FloatVectors.c.
+bool hasNarrowVectors(const CpuVariant &variant);
 
 /// Whether this machine has all features of `variant`.
 bool runsHere(const CpuVariant &variant);

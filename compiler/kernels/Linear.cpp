@@ -45,10 +45,7 @@ Expr sumTerm(const LinearInputs &inputs, const Coordinates &at, const Expr &lane
 
 /// Whether the compiler may choose how a step multiplies and adds. Where a few pairs of bfloat16 are the
 /// whole sum, it would add those of one row in another order than those of many.
-static bool addsFreely(const PanelMatrix &weight) {
-  constexpr int fewInputs = 16;
-  return weight.group != 2 || weight.in > fewInputs;
-}
+static bool addsFreely(const PanelMatrix &weight) { return weight.group != 2 || weight.in > FewTerms; }
 
 LinearInputs withRoundedRows(LinearInputs inputs) {
   auto exact = inputs.input.at;

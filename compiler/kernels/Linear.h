@@ -14,6 +14,9 @@
 
 namespace attnc {
 
+/// A sum of so few terms may be unrolled wholly, and added in another order in one tile than in the next.
+constexpr int FewTerms = 16;
+
 /// Which weights a tile asks for while it multiplies; whole panels.
 enum class Prefetch {
   None,

@@ -76,9 +76,6 @@ constexpr int RowsPerTask = 96;
 /// Loops over fewer panels may be unrolled wholly.
 constexpr int FewPanels = 16;
 
-/// Sums of so few terms may be unrolled wholly too, and added in another order in one tile than in the next.
-constexpr int FewTerms = 16;
-
 /// Where a multiply-add is two instructions, sums may be strict at no cost. Otherwise the compiler may add in
 /// another order in another tile; where it fuses both, none has been seen to differ.
 static bool sumsAreStrict(const CpuTarget &cpu) { return cpu.kind == CpuClass::Baseline; }
@@ -178,8 +175,8 @@ static void putExternal(std::vector<MatmulTile> &tiles, const MatmulTile &extern
   tiles = std::move(chosen);
 }
 
-// 32 rows x 128 columns of sums are 16 KiB. Of bfloat16 it is twice that: rows whose width is no multiple of
-// 32 are rounded again for each tile.
+// 32 rows x 128 columns of sums are 16 KiB. Tiles of pairs of bfloat16 take twice that: rows whose width is
+// no multiple of 32 are rounded again for each tile.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   int steps = std::max(1, weight.in / weight.group);

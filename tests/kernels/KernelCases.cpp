@@ -129,6 +129,10 @@ std::vector<KernelCase> matmulCases() {
   return {linearCase(512, 512, "relu"),
           linearCase(520, 516, ""), // more than 1 MiB of weights: tiles of their own
           linearCase(20, 5, ""),
+          linearCase(1, 40, ""),
+          linearCase(3, 33, ""),
+          linearCase(16, 40, ""),
+          linearCase(301, 40, ""), // a block of inputs and a short one
           withRoundedResult(linearCase(72, 43, ""), 43),
           withRoundedResult(linearNorm(72, 80, true), 80),
           withRoundedResult(gatedCase(64, 43, "silu", true), 43),

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Sums of three rows by a panel, or of six by half of one, fill the registers: a panel is read several times.
- * The processor by itself does not ask for what comes next then. So a block of inputs that a cache holds meets
- * all rows, which ask for the next block meanwhile, evenly: many lines at once wait for each other.
+ * The processor by itself does not ask for what comes next then. So a block of inputs that a cache holds
+ * meets all rows, which ask for the next block meanwhile, evenly: many lines at once wait for each other.
  */
 
 #ifndef ATTNC_COMPILER_EMIT_SHIM_NARROWVECTORS_H
@@ -45,8 +45,7 @@ static inline lines spreadLines(const uint8_t *next, int bytes, int steps) {
 static inline void fetchSome(lines *wanted) {
   wanted->owed += wanted->count;
   for (; wanted->owed >= wanted->steps && wanted->line < wanted->end; wanted->line += LineBytes) {
-    UNROLL for (int stream = 0; stream < Streams; ++stream)
-        FETCH(0, wanted->line + stream * wanted->stride);
+    UNROLL for (int stream = 0; stream < Streams; ++stream) FETCH(0, wanted->line + stream * wanted->stride);
     wanted->owed -= wanted->steps;
   }
 }
