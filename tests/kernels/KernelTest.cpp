@@ -151,7 +151,7 @@ Array firstOf(Array array, mlir::Type type, const std::string &size, int64_t ext
 /// bit for bit the same.
 void checkCompany(TestKernel &kernel, const KernelCase &kernelCase, const Sizes &sizes,
                   const std::string &size,
-                  const std::vector<int64_t> &extents = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 25, 32}) {
+                  const std::vector<int64_t> &extents = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
   SCOPED_TRACE(kernelCase.name);
   std::vector<Array> inputs = inputsOf(kernel, kernelCase, sizes, 11);
   std::vector<Array> together = kernel.run(inputs, sizes);
@@ -180,7 +180,7 @@ TEST_P(KernelTest, RowsDoNotDependOnTheirCompany) {
       TestKernel kernel(kernelCase.text);
       ASSERT_TRUE(kernel.load(GetParam()));
       for (const Sizes &these : sizes)
-        checkCompany(kernel, kernelCase, these, "row");
+        checkCompany(kernel, kernelCase, these, "row", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 25, 32});
     }
   };
   for (const auto &cases : {matmulCases(), storedMatmulCases(), cellCases()})
