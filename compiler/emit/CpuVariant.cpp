@@ -157,9 +157,8 @@ bool hasMatrixTiles(const CpuVariant &variant) {
 
 bool hasFastPairs(const CpuVariant &variant) { return StringRef(variant.target).contains("-tune_znver"); }
 
-bool hasNarrowVectors(const CpuVariant &variant) {
-  auto features = llvm::split(variant.features, ' ');
-  return llvm::is_contained(features, "avx2") && !llvm::is_contained(features, "avx512f");
+bool hasAvx2(const CpuVariant &variant) {
+  return llvm::is_contained(llvm::split(variant.features, ' '), "avx2");
 }
 
 bool runsHere(const CpuVariant &variant) {

@@ -37,8 +37,9 @@ bool hasMatrixTiles(const CpuVariant &variant);
 /// The same of BfloatVectors.c.
 bool hasFastPairs(const CpuVariant &variant);
 
-/// The same of ByteVectors.c and FloatVectors.c.
-bool hasNarrowVectors(const CpuVariant &variant);
+/// The same of ByteVectors.c and FloatVectors.c, at least: targets with some features of AVX-512 need them
+/// too.
+bool hasAvx2(const CpuVariant &variant);
 
 /// Whether this machine has all features of `variant`.
 bool runsHere(const CpuVariant &variant);

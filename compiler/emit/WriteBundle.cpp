@@ -42,8 +42,8 @@ llvm::Error writeCarried(const BundleJob &job, const std::string &folder, std::v
   } carried[] = {{"/shim.o", halideShimObject(), true},
                  {"/tiles.o", matrixTilesObject(), llvm::any_of(job.variants, hasMatrixTiles)},
                  {"/vectors.o", bfloatVectorsObject(), llvm::any_of(job.variants, hasFastPairs)},
-                 {"/bytes.o", byteVectorsObject(), llvm::any_of(job.variants, hasNarrowVectors)},
-                 {"/floats.o", floatVectorsObject(), llvm::any_of(job.variants, hasNarrowVectors)}};
+                 {"/bytes.o", byteVectorsObject(), llvm::any_of(job.variants, hasAvx2)},
+                 {"/floats.o", floatVectorsObject(), llvm::any_of(job.variants, hasAvx2)}};
   for (const auto &object : carried) {
     if (!object.isNeeded)
       continue;

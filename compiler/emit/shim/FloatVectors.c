@@ -133,7 +133,7 @@ int attnc_multiply_float_vectors(buffer *rows, buffer *panels, int width, buffer
                 .sumBytes = b.sumBytes,
                 .inputs = width - first < BlockInputs ? width - first : BlockInputs,
                 .isLater = first > 0};
-      multiplyRows(&p, b.count, b.after ? p.weights + p.inputs * GroupBytes : 0, p.inputs * GroupBytes);
+      multiplyRows(&p, b.count, b.after ? p.weights + BlockInputs * GroupBytes : 0, p.inputs * GroupBytes);
     }
   return 0;
 }
