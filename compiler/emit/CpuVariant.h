@@ -37,8 +37,8 @@ bool hasMatrixTiles(const CpuVariant &variant);
 /// The same of BfloatVectors.c.
 bool hasFastPairs(const CpuVariant &variant);
 
-/// The same of ByteVectors.c and FloatVectors.c, at least: targets with some features of AVX-512 need them
-/// too.
+/// Whether it may call the functions of ByteVectors.c and FloatVectors.c: schedules take some targets with
+/// features of AVX-512 for AVX2's.
 bool hasAvx2(const CpuVariant &variant);
 
 /// Whether this machine has all features of `variant`.

@@ -25,8 +25,8 @@ static Expr maskedLogit(const LinearInputs &inputs, const Tensor &linear, Expr w
   return select(word < words, linear.at({word, row}), MaskedScore);
 }
 
-// Tiles of logits but external ones are whole: what they read of words and rows past the end is what they
-// read of the last.
+// Tiles of logits are whole (external ones in words alone): what they read of words and rows past the end is
+// what they read of the last.
 static LinearInputs withReadableEnds(LinearInputs inputs) {
   if (inputs.scales) {
     Tensor exact = inputs.scales->rows;

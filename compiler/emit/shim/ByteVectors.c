@@ -96,13 +96,15 @@ DEFINE_TILE(2)
 DEFINE_TILE(3)
 static void (*const tiles[])(const block *, const signedRows *, int, int, lines *) = {tile1, tile2, tile3};
 
-/* A panel meets all rows, which are shared out evenly, before the next one does; the one after the last, if
- * it is asked for, is at `after`. */
+/* A panel meets all rows, which are shared out evenly, before the next one does. What comes after the last,
+ * if it is asked for, is at `after`: another block of inputs. */
 static void multiplyBlock(const block *b, const signedRows *rows) {
   int stripes = (b->count + MostTileRows - 1) / MostTileRows, groups = b->steps * TileRows;
   for (int panel = 0; panel < b->panelCount; ++panel) {
-    const uint8_t *next = panel + 1 < b->panelCount ? b->panels + (panel + 1) * b->panelBytes : b->after;
-    lines wanted = spreadLines(b->after ? next : 0, b->steps * StepBytes, groups / FetchGroups * stripes);
+    int isLast = panel + 1 == b->panelCount;
+    const uint8_t *next = isLast ? b->after : b->panels + (panel + 1) * b->panelBytes;
+    int bytes = (isLast ? BlockGroups : groups) * GroupBytes;
+    lines wanted = spreadLines(b->after ? next : 0, bytes, groups / FetchGroups * stripes);
     for (int stripe = 0; stripe < stripes; ++stripe) {
       int row = b->count * stripe / stripes, end = b->count * (stripe + 1) / stripes;
       tiles[end - row - 1](b, rows, row, panel, &wanted);

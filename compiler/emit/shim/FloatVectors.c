@@ -184,10 +184,11 @@ static void multiplyWidened(const block *b, int first, int inputs, int bytes, co
   }
   for (int panel = 0; panel < b->panelCount; ++panel) {
     const uint8_t *pairs = b->panels + panel * b->panelBytes + first / PairInputs * GroupBytes;
-    const uint8_t *next = panel + 1 < b->panelCount ? pairs + b->panelBytes : after;
-    widenWeights(pairs, (inputs + PairInputs - 1) / PairInputs, weights);
+    int isLast = panel + 1 == b->panelCount, groups = (inputs + PairInputs - 1) / PairInputs;
+    const uint8_t *next = isLast ? after : pairs + b->panelBytes;
+    widenWeights(pairs, groups, weights);
     p.sums = b->sums + panel * GroupBytes;
-    multiplyRows(&p, b->count, after ? next : 0, inputs / PairInputs * GroupBytes);
+    multiplyRows(&p, b->count, after ? next : 0, (isLast ? WidenedInputs / PairInputs : groups) * GroupBytes);
   }
 }
 
