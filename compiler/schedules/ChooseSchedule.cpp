@@ -1,7 +1,7 @@
 //===- ChooseSchedule.cpp - parameters of a kernel's schedule for a CPU -----===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reasons are counts of registers, bytes and lanes; timings are in docs/performance.md.
+// Reasons are counts of registers, bytes and lanes; timings are in docs/tuning-notes.md.
 
 #include "compiler/schedules/ChooseSchedule.h"
 

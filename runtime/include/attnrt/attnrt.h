@@ -144,8 +144,8 @@ const char *attnrt_model_weights(const attnrt_model *model);
 
 /* Calls an entry of a graph: all sizes in the manifest's order, then arguments and results, dense, whose
  * extents those sizes give. Ids and lengths are not checked: one out of range reads the nearest element, of
- * at least one. The entry's arena is the calling thread's, which keeps up to 16 MiB for its next call. `pool`
- * may be null: one thread. Any thread may call this. */
+ * at least one. Tensors are fastest at multiples of 64 bytes. The entry's arena is the calling thread's, which
+ * keeps up to 16 MiB for its next call. `pool` may be null: one thread. Any thread may call this. */
 attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, const char *entry,
                                 size_t size_count, const int64_t *sizes, size_t tensor_count,
                                 void *const *tensors);
