@@ -140,7 +140,8 @@ void Bench::decodeOnce(int length) {
   const auto results = session.decode(sources, decoding);
   for (const auto &nBest : results)
     if (nBest.empty() || nBest.front().ids.size() != static_cast<size_t>(length))
-      throw std::runtime_error("an output has not the wanted length: the model gives no other tokens");
+      throw std::runtime_error(
+          "an output does not have the requested length: the model gives no other tokens");
 }
 
 void Bench::encodeOnce() {

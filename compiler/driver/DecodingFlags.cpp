@@ -68,7 +68,7 @@ void addSearchFlags(CLI::App &command, DecodingFlags &flags) {
       ->check(CLI::IsMember({"true", "false", "never"}))
       ->group(group);
   command
-      .add_option("--patience", flags.patience, "A beam search is for this times as many finished outputs")
+      .add_option("--patience", flags.patience, "Beam search wants this many times 'beam' finished outputs")
       ->check(numberIn(ranges::patience))
       ->group(group);
   command.add_option("--num-beam-groups", flags.beamGroups, "Groups that a diverse beam search divides into")

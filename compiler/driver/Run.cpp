@@ -207,6 +207,11 @@ void Runner::decodeBatch(const std::vector<size_t> &batch, std::vector<Sentence>
     decodeBatch({i}, sentences);
 }
 
+/// Whether the first output chose any token, be it the end.
+static bool hasTokens(const std::vector<attnrt::api::Hypothesis> &outputs) {
+  return !outputs.empty() && (outputs.front().ended || !outputs.front().ids.empty());
+}
+
 /// Stops at the first mistake, or tells of each and returns false.
 bool Runner::print(const std::vector<Sentence> &sentences) {
   bool isGood = true;
@@ -220,15 +225,15 @@ bool Runner::print(const std::vector<Sentence> &sentences) {
       isGood = false;
     }
     printer.print(number, sentence.outputs);
-    if (!sentence.outputs.empty() && !hasDrawn && !options.attention.empty())
+    if (!options.attention.empty() && !hasDrawn && hasTokens(sentence.outputs))
       drawAttention(sentence.source, sentence.outputs.front());
   }
   std::cout.flush();
   return isGood;
 }
 
-/// The picture of the first sentence: target tokens down, source tokens across. There is a row for each token
-/// that was chosen: the end only where the output has ended.
+/// The picture of the first sentence that has one: target tokens down, source tokens across. There is a row
+/// for each token that was chosen: the end only where the output has ended.
 void Runner::drawAttention(const Ids &source, const attnrt::api::Hypothesis &output) {
   hasDrawn = true;
   HeatMap map;

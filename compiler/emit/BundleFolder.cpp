@@ -87,6 +87,23 @@ BundleFolder::~BundleFolder() {
     fs::remove_directories(temporary);
 }
 
+/// Moves a folder to a name, and what has that name to the folder's; returns 0, or sets errno. Both change in
+/// one step where the file system can do that (NFS, for one, cannot).
+static int exchangeNames(const std::string &folder, const std::string &name) {
+  if (renameat2(AT_FDCWD, folder.c_str(), AT_FDCWD, name.c_str(), RENAME_EXCHANGE) == 0)
+    return 0;
+  std::string aside = folder + ".before";
+  if ((errno != EINVAL && errno != ENOSYS) || rename(name.c_str(), aside.c_str()) != 0)
+    return -1;
+  if (rename(folder.c_str(), name.c_str()) != 0) {
+    int reason = errno;
+    (void)rename(aside.c_str(), name.c_str());
+    errno = reason;
+    return -1;
+  }
+  return rename(aside.c_str(), folder.c_str());
+}
+
 llvm::Error BundleFolder::commit() {
   if (wasInterrupted())
     return llvm::createStringError("interrupted");
@@ -95,12 +112,12 @@ llvm::Error BundleFolder::commit() {
           fs::setPermissions(temporary, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exe |
                                             fs::perms::others_read | fs::perms::others_exe))
     return failed("cannot set the permissions of " + temporary, code);
-  // Both names change in one step where both exist; what was there before is then `temporary`, and goes.
-  unsigned flags = fs::exists(destination) ? RENAME_EXCHANGE : 0;
-  if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, destination.c_str(), flags) != 0)
+  // What was there before is `temporary` then, and goes.
+  bool isThere = fs::exists(destination);
+  if ((isThere ? exchangeNames(temporary, destination) : rename(temporary.c_str(), destination.c_str())) != 0)
     return failed("cannot move the bundle to " + destination,
                   std::error_code(errno, std::generic_category()));
-  if (flags == 0)
+  if (!isThere)
     temporary.clear();
   return llvm::Error::success();
 }

@@ -41,8 +41,10 @@ float scaleOf(std::span<const float> output) {
   double least = lostSquares(output, best);
   for (int percent = 98; percent >= 80 && least > 0; percent -= 2) {
     float scale = largest * (float(percent) / 100) / LargestInteger;
-    if (double lost = lostSquares(output, scale); lost < least)
-      least = lost, best = scale;
+    if (double lost = lostSquares(output, scale); lost < least) {
+      least = lost;
+      best = scale;
+    }
   }
   return best;
 }
@@ -129,10 +131,13 @@ std::vector<WeightError> findErrors(const WeightRecipe &recipe, const std::vecto
         lostHere += std::pow(double(value) - roundTo(recipe.type, value, scale), 2);
         wholeHere += double(value) * value;
       }
-      lost += lostHere, whole += wholeHere;
+      lost += lostHere;
+      whole += wholeHere;
       double relative = wholeHere > 0 ? std::sqrt(lostHere / wholeHere) : 0;
-      if (relative > error.worstError)
-        error.worstOutput = out, error.worstError = relative;
+      if (relative > error.worstError) {
+        error.worstOutput = out;
+        error.worstError = relative;
+      }
     }
     error.error = whole > 0 ? std::sqrt(lost / whole) : 0;
     errors.push_back(std::move(error));

@@ -126,7 +126,7 @@ llvm::Expected<std::vector<WeightError>> writeBundle(const BundleJob &job, const
   llvm::Expected<std::vector<WeightRecipe>> recipes = readWeightRecipes(job.planned, job.scales);
   if (!recipes)
     return recipes.takeError();
-  llvm::Expected<TokenizerFiles> tokenizers = readTokenizerFiles(job.spec);
+  llvm::Expected<TokenizerFiles> tokenizers = readTokenizerFiles(job.spec, job.name);
   if (!tokenizers)
     return tokenizers.takeError();
   Json manifest = makeManifest(job.spec, job.planned, job.name, job.variants, *recipes, *tokenizers);

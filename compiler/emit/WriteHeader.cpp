@@ -30,7 +30,27 @@ std::string shapeComment(const Json &tensor) {
 
 std::string typeName(const Json &tensor) { return tensor["type"] == "f32" ? "float" : "int32_t"; }
 
+bool hasTiles(const CpuVariant &variant) { return StringRef(variant.features).contains("amx"); }
+
+/// As CpuFeatures.cpp of the runtime asks; by hand, for strict C does not declare syscall().
+void writeTilePermission(llvm::raw_ostream &out, StringRef bundle) {
+  out << "/* Whether this process may use matrix instructions: Linux wants to be asked for their registers. "
+         "*/\n"
+      << "static inline int " << bundle << "_may_use_tiles(void) {\n"
+      << "#if defined(__linux__) && defined(__x86_64__)\n"
+      << "  const long arch_prctl = 158, request_permission = 0x1023, tile_data = 18;\n"
+      << "  long result;\n"
+      << "  __asm__ volatile(\"syscall\"\n"
+      << "                   : \"=a\"(result)\n"
+      << "                   : \"a\"(arch_prctl), \"D\"(request_permission), \"S\"(tile_data)\n"
+      << "                   : \"rcx\", \"r11\", \"memory\");\n"
+      << "  return result == 0;\n"
+      << "#else\n  return 0;\n#endif\n}\n\n";
+}
+
 void writeBestVariant(llvm::raw_ostream &out, StringRef bundle, llvm::ArrayRef<CpuVariant> variants) {
+  if (llvm::any_of(variants, hasTiles))
+    writeTilePermission(out, bundle);
   out << "/* The most demanding variant that this machine can run; null where it can run none. */\n"
       << "static inline const attnrt_variant *" << bundle << "_best_variant(void) {\n"
       << "#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))\n";
@@ -39,6 +59,8 @@ void writeBestVariant(llvm::raw_ostream &out, StringRef bundle, llvm::ArrayRef<C
     for (StringRef feature : llvm::split(variants[i].features, ' '))
       if (!feature.empty())
         tests.push_back("__builtin_cpu_supports(\"" + compilersFeature(feature) + "\")");
+    if (hasTiles(variants[i]))
+      tests.push_back((bundle + "_may_use_tiles()").str());
     std::string result = "return &" + (bundle + "_descriptor.variants[").str() + std::to_string(i) + "];\n";
     if (tests.empty())
       out << "  " << result;

@@ -6,9 +6,12 @@
 #include "attnrt/attnrt.h"
 #include "compiler/emit/Hash.h"
 #include "compiler/emit/PlannedModule.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include <nlohmann/json.hpp>
+
+#include <set>
 
 using Json = nlohmann::ordered_json;
 
@@ -200,17 +203,27 @@ std::string codeHash(mlir::ModuleOp planned) {
   return hash128(text);
 }
 
-/// Files that differ need names that do.
-void makeDistinct(TokenizerFile &source, TokenizerFile &target) {
-  if (source.name != target.name || source.content == target.content)
-    return;
-  source.name = "source-" + source.name;
-  target.name = "target-" + target.name;
+/// Files that differ need names that do, from the bundle's own as well; `taken` are those so far.
+void makeDistinct(TokenizerFile &source, TokenizerFile &target, std::set<std::string> &taken) {
+  bool areOne = source.name == target.name && source.content == target.content;
+  if (source.name == target.name && !areOne) {
+    source.name = "source-" + source.name;
+    target.name = "target-" + target.name;
+  }
+  auto take = [&](TokenizerFile &file, const char *prefix) {
+    while (!file.name.empty() && !taken.insert(file.name).second)
+      file.name = prefix + file.name;
+  };
+  take(source, "source-");
+  if (areOne)
+    target.name = source.name;
+  else
+    take(target, "target-");
 }
 
 } // namespace
 
-llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec) {
+llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec, const std::string &bundle) {
   TokenizerFiles files;
   if (!spec.model)
     return files;
@@ -232,8 +245,10 @@ llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec) {
     if (llvm::Error error = read(*tokenizer->vocabulary, side->vocabulary))
       return error;
   }
-  makeDistinct(files.source.file, files.target.file);
-  makeDistinct(files.source.vocabulary, files.target.vocabulary);
+  std::set<std::string> taken = {"manifest.json", "weights.safetensors", bundle + ".h",
+                                 "lib" + bundle + ".so", "lib" + bundle + ".a"};
+  makeDistinct(files.source.file, files.target.file, taken);
+  makeDistinct(files.source.vocabulary, files.target.vocabulary, taken);
   return files;
 }
 
@@ -281,8 +296,8 @@ void setWeightHashes(Json &manifest, const WeightHashes &hashes) {
 std::string manifestHash(const Json &manifest) {
   std::string text = manifestText(manifest);
   char hash[33];
-  [[maybe_unused]] attnrt_status status = attnrt_manifest_hash(text.size(), text.data(), hash);
-  assert(status == ATTNRT_OK && "what was written here can be read there");
+  if (attnrt_manifest_hash(text.size(), text.data(), hash) != ATTNRT_OK)
+    llvm::report_fatal_error("the runtime cannot read a manifest that was written here");
   return hash;
 }
 

@@ -28,7 +28,8 @@ struct SideTokenizer {
 struct TokenizerFiles {
   SideTokenizer source, target;
 };
-llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec);
+/// `bundle`: its name, from which those of its own files come.
+llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec, const std::string &bundle);
 
 /// Everything but what the kernels' objects tell, the hashes of the weights and the golden vectors.
 nlohmann::ordered_json makeManifest(const Spec &spec, mlir::ModuleOp planned, llvm::StringRef bundle,

@@ -194,13 +194,15 @@ TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabular
   s.sums(s.word, s.panel, s.row) = initialSum(inputs);
   s.sums(s.word, s.panel, s.row) += sumTerm(inputs, {s.k, s.row}, s.word, s.panel);
 
-  // Insertion from the last place up: place i takes the place before it, the new word, or stays.
+  // Insertion from the last place up: place i takes the place before it, the new word, or stays. Most words
+  // are no better than the last one: they cost a comparison.
   s.insertion = RDom(0, candidates, 0, PanelColumns, 0, vocabulary.panelCount, "insertion");
   s.insertion.where(vocabulary.panels(s.insertion.z, s.row)[0] >= limit);
   Expr place = candidates - 1 - s.insertion.x;
   Expr word = s.insertion.z * PanelColumns + s.insertion.y;
   Expr logit = resultOf(readable, s.sums(s.insertion.y, s.insertion.z, s.row), {word, s.row});
   Expr value = select(word < inputs.weight.out, strict_float(logit - logSum.logSum(s.row)), BelowAll);
+  s.insertion.where(comesBefore(value, word, s.result(candidates - 1, s.row)));
   Tuple before = s.result(max(place - 1, 0), s.row), here = s.result(place, s.row);
   Expr shifts = place > 0 && comesBefore(value, word, before), enters = comesBefore(value, word, here);
   s.result(place, s.row) = Tuple(select(shifts, before[0], enters, value, here[0]),

@@ -157,7 +157,8 @@ static const char *chooseFunction(const CpuTarget &cpu, const LinearInputs &inpu
 /// tile, and keep theirs where they have the same sums: those of integers are exact, and floats, widened ones
 /// too, are added up in one order. But pairs of bfloat16 are not, and without an instruction that adds up
 /// four products of integers the external tile is better for one row as well. More rows of floats than it
-/// takes at a time meet weights that are in the caches, in the last tile.
+/// takes at a time meet weights that are in the caches, in the last tile; of bfloat16 that tile would widen
+/// both again for each 16 columns.
 static void putExternal(std::vector<MatmulTile> &tiles, const MatmulTile &external, const CpuTarget &cpu,
                         WeightType type) {
   bool hasFloats = cpu.hasNarrowVectors() && type != WeightType::Integer;
@@ -170,7 +171,7 @@ static void putExternal(std::vector<MatmulTile> &tiles, const MatmulTile &extern
       chosen.push_back(tile);
     }
   chosen.push_back(external);
-  if (hasFloats)
+  if (type == WeightType::Float)
     chosen.push_back(tiles.back());
   tiles = std::move(chosen);
 }
@@ -224,7 +225,7 @@ AttentionSchedule chooseStepAttention(const CpuTarget &cpu, int width, int value
 /// is mixed is as much for the widest heads: Halide puts no more than that on the stack.
 static bool chooseExternal(const CpuTarget &cpu, AttentionSchedule &schedule) {
   constexpr int widest = 128;
-  if ((!cpu.hasMatrixTiles && !cpu.isZen4) || std::max(schedule.width, schedule.valueWidth) > widest)
+  if (!cpu.roundsRows() || std::max(schedule.width, schedule.valueWidth) > widest)
     return false;
   AttentionTiles &tiles = schedule.tiles;
   tiles = {32, KeysPerBlock, 32, attentionLanes(cpu, schedule.width, schedule.valueWidth)};

@@ -21,6 +21,9 @@ struct CpuTarget {
 
   /// Of 16 registers of 8 floats: the functions of ByteVectors.c and FloatVectors.c.
   bool hasNarrowVectors() const { return kind == CpuClass::Avx2; }
+
+  /// External tiles of bfloat16 round rows of floats, too; those of narrow vectors widen both.
+  bool roundsRows() const { return hasMatrixTiles || isZen4; }
 };
 
 inline CpuTarget describeCpu(const Halide::Target &target) {

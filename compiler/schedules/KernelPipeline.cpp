@@ -359,7 +359,7 @@ llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match)
   region.constrain(stages.panels, scratchType);
   // Sums that are made again have the same terms.
   LinearInputs again = inputs;
-  if (schedule.tiles.back().isExternal() && inputs.weight.group == 2)
+  if (cpu.roundsRows() && schedule.tiles.back().isExternal() && inputs.weight.group == 2)
     again = withRoundedRows(inputs);
   if (match.top)
     addTop(again, stages);
@@ -436,8 +436,10 @@ void PipelineBuilder::buildRows() {
   for (mlir::Value value : region.results()) {
     mlir::Operation *norm = nullptr;
     kernel.walk([&](mlir::Operation *op) {
-      if (llvm::isa<attn::LayerNormOp, attn::RmsNormOp>(op) && dependsOn(value, op))
-        norm = norm ? norm : op;
+      if (!llvm::isa<attn::LayerNormOp, attn::RmsNormOp>(op) || !dependsOn(value, op))
+        return mlir::WalkResult::advance();
+      norm = op;
+      return mlir::WalkResult::interrupt();
     });
     if (norm && typeOf(value).getRank() > 1) {
       addNormResult(norm, value);

@@ -3,6 +3,7 @@
 //
 // One function per subject.
 
+#include "attnrt/ranges.hpp"
 #include "compiler/spec/CheckSpec.h"
 #include "compiler/spec/Keys.h"
 #include "compiler/spec/VocabularyFile.h"
@@ -286,6 +287,10 @@ static void checkSearch(const DecodingSpec &decoding, Diagnostics &diagnostics) 
       diagnostics.error(nBest.where, "'n_best' is " + text(*nBest) + ", but a 'beam' of " +
                                          text(*decoding.beam) + " gives at most " + text(most));
   }
+  if (isKnown && *decoding.alternatives && *decoding.beam * *nBest > int64_t(attnrt::ranges::beam.high))
+    diagnostics.error(nBest.where, "'n_best' times 'beam' is " + text(*decoding.beam * *nBest) +
+                                       ", but alternatives are searched for with " +
+                                       text(int64_t(attnrt::ranges::beam.high)) + " hypotheses at most");
   auto exclude = [&](std::string_view key, Location where, bool isSet) {
     if (!isSet || !*decoding.samples)
       return;
@@ -298,6 +303,20 @@ static void checkSearch(const DecodingSpec &decoding, Diagnostics &diagnostics) 
   if (*decoding.alternatives && *decoding.beamGroups > 1)
     diagnostics.error(decoding.alternatives.where,
                       "'return_alternatives' and 'num_beam_groups' exclude each other");
+}
+
+/// As many tokens as a session can have room for.
+static void checkForbiddable(const DecodingSpec &decoding, Diagnostics &diagnostics) {
+  constexpr auto most = size_t(attnrt::ranges::suppressed.high);
+  size_t count = decoding.suppressed->size() + decoding.beginSuppressed->size() + decoding.badWords->size();
+  if (count <= most)
+    return;
+  Location where = decoding.suppressed->size() > most        ? decoding.suppressed.where
+                   : decoding.beginSuppressed->size() > most ? decoding.beginSuppressed.where
+                                                             : decoding.badWords.where;
+  diagnostics.error(where, "'suppress_tokens', 'begin_suppress_tokens' and 'bad_words_ids' have " +
+                               std::to_string(count) + " entries together; the most is " +
+                               std::to_string(most));
 }
 
 static void checkDecodingIds(const ModelSpec &model, Diagnostics &diagnostics) {
@@ -341,13 +360,14 @@ static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
   compare("beam", decoding.beam, "target", model.vocabulary.target);
   checkBeamGroups(decoding, diagnostics);
   checkSearch(decoding, diagnostics);
+  checkForbiddable(decoding, diagnostics);
   checkDecodingIds(model, diagnostics);
   if (model.positions.kind.valid && limitsLength(*model.positions.kind))
     compare("max_length", decoding.maxLength, "positions.max_length", model.positions.maxLength);
 }
 
 /// One weight's elements are counted in 32 bits by the kernels; all of them must fit a file that can be
-/// mapped. Layers have weights of equal shapes: one of them is told.
+/// mapped. Layers have weights of equal shapes: one of them is reported.
 static void checkSizes(const ModelSpec &model, Diagnostics &diagnostics) {
   constexpr int64_t mostElements = int64_t(1) << 31, mostBytes = int64_t(1) << 40;
   int64_t bytes = 0;

@@ -98,10 +98,11 @@ static void compareAll(const Spec &spec, const std::vector<Request> &requests, c
     diagnostics.note({}, "the weight file is " + quote(spec.weights.file));
   }
   if (problems > shown)
-    diagnostics.error(spec.weights.where, std::to_string(problems - shown) + " more weights lack or differ");
+    diagnostics.error(spec.weights.where,
+                      std::to_string(problems - shown) + " more weights are missing or differ");
 }
 
-/// A file of more layers is right only for who wants the first ones.
+/// A file with more layers is right only if the first ones are all that is wanted.
 static void warnOfFurtherLayers(const Spec &spec, const WeightFiles &file, Diagnostics &diagnostics) {
   const std::pair<WeightRole, const LocatedInteger &> sides[] = {
       {WeightRole::EncoderFeedForward, spec.model->encoder.layers},

@@ -179,17 +179,18 @@ void MapReader::refuse(std::string_view key, const std::string &here) {
 
 bool MapReader::readIntegers(std::string_view key, const std::vector<YamlNode> &items,
                              std::vector<int64_t> &values) {
+  const KeyRule &range = rule(key);
   bool isValid = true;
   for (const YamlNode &item : items) {
     const std::optional<int64_t> value =
         item.isScalar() && !item.quoted ? parseInteger(item.text) : std::nullopt;
-    const bool isInRange = value && double(*value) >= rule(key).low && double(*value) <= rule(key).high;
+    const bool isInRange = value && double(*value) >= range.low && double(*value) <= range.high;
     isValid &= isInRange;
     if (!value)
       diagnostics.error(item.where, quote(key) + " must hold whole numbers, found " + item.describe());
     else if (!isInRange)
-      diagnostics.error(item.where, quote(key) + " has " + quote(item.text) + ", which is not in " +
-                                        rangeText(rule(key)));
+      diagnostics.error(item.where,
+                        quote(key) + " has " + quote(item.text) + ", which is not in " + rangeText(range));
     values.push_back(value.value_or(0));
   }
   return isValid;

@@ -47,7 +47,7 @@ public:
     return {value, found.where, found.valid, found.given};
   }
 
-  /// The mapping under `key`; required ones are reported where they lack.
+  /// The mapping under `key`; required ones are reported where they are missing.
   MapReader mapping(std::string_view key);
 
   /// The value of `key` as it stands, or null (reported where it is required).

@@ -235,11 +235,10 @@ std::vector<Located<std::string>> GraphReader::readNames(std::string_view key, c
 }
 
 void GraphReader::readAttributes(MapReader &reader, const GraphOpRule &rule, GraphOp &op) {
-  std::vector<std::string> allowed = wordsOf(rule.attributes);
+  std::vector<std::string> allowed = wordsOf(rule.attributes), keys = keysOf("graph.ops.NAME");
   for (const YamlEntry &entry : reader.map()->entries) {
     bool isKnown =
         entry.key == rule.key || std::find(allowed.begin(), allowed.end(), entry.key) != allowed.end();
-    std::vector<std::string> keys = keysOf("graph.ops.NAME");
     if (!isKnown && std::find(keys.begin(), keys.end(), entry.key) != keys.end())
       diagnostics.error(entry.where, quote(entry.key) + " is no key of the op " + quote(rule.key) +
                                          (allowed.empty() ? "" : "; it takes " + listed(allowed)));

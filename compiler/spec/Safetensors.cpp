@@ -65,7 +65,8 @@ public:
     return true;
   }
   bool end_object() override {
-    isMetadata &= --depth == 2;
+    --depth;
+    isMetadata = false;
     return true;
   }
   bool key(string_t &key) override {

@@ -6,6 +6,7 @@
 
 #include "nlohmann/json.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -46,23 +47,20 @@ static std::optional<std::map<std::string, std::string>> readIndex(const std::st
   }
   auto isFlat = [](int depth, nlohmann::json::parse_event_t, nlohmann::json &) { return depth <= deepest; };
   nlohmann::json index = nlohmann::json::parse(in, isFlat, /*allow_exceptions=*/false);
-  bool isIndex = index.is_object() && index.contains("weight_map") && index["weight_map"].is_object();
-  std::map<std::string, std::string> fileOf;
-  for (const auto &[tensor, file] :
-       isIndex ? index["weight_map"].items() : nlohmann::json::object().items()) {
-    isIndex = isIndex && file.is_string();
-    if (!isIndex)
-      break;
-    fileOf[tensor] = file.get<std::string>();
-    if (fs::path(fileOf[tensor]).filename() != fileOf[tensor]) {
-      error = path + ": " + quote(fileOf[tensor]) + " is no file beside the index";
+  const nlohmann::json map =
+      index.is_object() ? index.value("weight_map", nlohmann::json()) : nlohmann::json();
+  auto isName = [](const nlohmann::json &file) { return file.is_string(); };
+  if (!map.is_object() || map.empty() || !std::all_of(map.begin(), map.end(), isName)) {
+    error = path + ": is no index: it needs an object 'weight_map' from tensors to file names";
+    return std::nullopt;
+  }
+  const auto fileOf = map.get<std::map<std::string, std::string>>();
+  for (const auto &[tensor, file] : fileOf)
+    if (fs::path(file).filename() != file) {
+      error = path + ": " + quote(file) + " is no file beside the index";
       return std::nullopt;
     }
-  }
-  if (isIndex && !fileOf.empty())
-    return fileOf;
-  error = path + ": is no index: it needs an object 'weight_map' from tensors to file names";
-  return std::nullopt;
+  return fileOf;
 }
 
 bool WeightFiles::addIndex(const std::string &path, std::string &error) {

@@ -19,9 +19,15 @@ size_t utf8Length(std::string_view text) {
   if (byte(0) >= 0xc2 && byte(0) < 0xe0)
     return isTail(1) ? 2 : 0;
   if (byte(0) >= 0xe0 && byte(0) < 0xf0)
-    return isTail(1) && isTail(2) && (byte(0) != 0xe0 || byte(1) >= 0xa0) ? 3 : 0;
+    return isTail(1) && isTail(2) && (byte(0) != 0xe0 || byte(1) >= 0xa0) &&
+                   (byte(0) != 0xed || byte(1) < 0xa0)
+               ? 3
+               : 0;
   if (byte(0) >= 0xf0 && byte(0) < 0xf5)
-    return isTail(1) && isTail(2) && isTail(3) && (byte(0) != 0xf0 || byte(1) >= 0x90) ? 4 : 0;
+    return isTail(1) && isTail(2) && isTail(3) && (byte(0) != 0xf0 || byte(1) >= 0x90) &&
+                   (byte(0) != 0xf4 || byte(1) < 0x90)
+               ? 4
+               : 0;
   return 0;
 }
 

@@ -43,7 +43,6 @@ public:
   llvm::ArrayRef<KernelInput> getInputs() const { return inputs; }
 
   /// True where the kernel works on rows, so that the axes before the width are collapsed for a call.
-  bool worksOnRows() const { return isRowByRow; }
   bool isCollapsed(const KernelInput &input) const;
 
 private:

@@ -104,7 +104,7 @@ SearchRules makeSearchRules(const DecoderInfo &decoder, const attnrt_decode_opti
   rules.stopping = rules.beam == 1 ? ATTNRT_STOP_EARLY : static_cast<attnrt_stopping>(options.stopping);
   rules.maxLength = options.max_length;
   rules.ends = decoder.tokens.ends;
-  const int most = std::min(options.num_beam_groups * rules.patience, 1024);
+  const int most = std::min(options.num_beam_groups * rules.patience, static_cast<int>(ranges::beam.high));
   require(options.sample || options.return_alternatives || rules.nBest <= most, "'n_best' is ", rules.nBest,
           ", but a 'beam' of ", options.beam, " with a 'patience' of ", text(options.patience),
           " gives at most ", most);

@@ -41,7 +41,7 @@ int hypothesesOf(const attnrt_decode_options &options);
 DecodeRules makeDecodeRules(const DecoderInfo &decoder, size_t sentences,
                             const attnrt_decode_options &options);
 
-/// Throws where a session has not room enough.
+/// Throws where a session lacks the room.
 void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room);
 
 } // namespace attnrt

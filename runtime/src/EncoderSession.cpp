@@ -3,6 +3,7 @@
 
 #include "EncoderSession.h"
 #include "Failure.h"
+#include "attnrt/ranges.hpp"
 
 #include <algorithm>
 
@@ -12,8 +13,9 @@ EncoderSession::EncoderSession(std::shared_ptr<const Model> model, const attnrt_
                                Executor *executor)
     : EntryCaller(std::move(model), options, executor) {
   const EncoderInfo &encoder = owner->encoder();
-  requireRoom("batch", room.batch, 1 << 20);
-  requireRoom("source length", room.source, encoder.sourceLimit.value_or(1 << 24));
+  requireRoom("batch", room.batch, static_cast<int64_t>(ranges::batch.high));
+  requireRoom("source length", room.source,
+              encoder.sourceLimit.value_or(static_cast<int64_t>(ranges::sessionLength.high)));
   const int64_t tokens = int64_t(room.batch) * room.source;
   setSize("batch", room.batch);
   setSize("source", room.source);

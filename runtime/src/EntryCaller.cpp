@@ -6,7 +6,7 @@
 
 namespace attnrt {
 
-EntryCaller::Guard::Guard(EntryCaller &session) : session(session) {
+EntryCaller::Guard::Guard(const EntryCaller &session) : session(session) {
   check(!session.isBusy.exchange(true), ATTNRT_BUSY, "the session serves another call; open one per thread");
 }
 

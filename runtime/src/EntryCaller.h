@@ -28,11 +28,11 @@ public:
   /// Held while a call runs: a second one fails.
   class Guard {
   public:
-    explicit Guard(EntryCaller &session);
+    explicit Guard(const EntryCaller &session);
     ~Guard();
 
   private:
-    EntryCaller &session;
+    const EntryCaller &session;
   };
 
 protected:
@@ -57,7 +57,7 @@ protected:
 private:
   std::unique_ptr<Executor> ownExecutor;
   KernelContext context;
-  std::atomic<bool> isBusy{false};
+  mutable std::atomic<bool> isBusy{false};
 };
 
 } // namespace attnrt

@@ -8,6 +8,7 @@
 
 #include "attnrt/attnrt.h"
 
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -22,6 +23,7 @@ struct Failure : std::runtime_error {
 /// Throws a Failure whose message is the parts put together.
 template <typename... Parts> [[noreturn]] void fail(attnrt_status status, const Parts &...parts) {
   std::ostringstream message;
+  message.imbue(std::locale::classic()); // numbers are not grouped, whatever the host's locale
   (message << ... << parts);
   throw Failure(status, message.str());
 }

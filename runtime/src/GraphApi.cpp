@@ -7,7 +7,7 @@ using namespace attnrt;
 
 namespace {
 
-/// The arena of a call. A thread keeps its last one, as fresh pages take longer than many a kernel. While a
+/// The arena of a call. A thread keeps its last one, as fresh pages take longer than many kernels. While a
 /// call has it, another on the same thread, by a pool of the application's, takes one of its own.
 class CallArena {
 public:

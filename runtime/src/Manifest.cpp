@@ -19,7 +19,7 @@ constexpr int64_t largest = INT32_MAX;
 /// Names become parts of symbols and file names.
 std::string readName(const JsonReader &json) {
   std::string name = json.string();
-  const auto isPlain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
+  const auto isPlain = [](char c) { return isAlphanumeric(c) || c == '_' || c == '-' || c == '.'; };
   if (name.empty() || name.size() > 200 || !std::all_of(name.begin(), name.end(), isPlain))
     json.reject("must be a name of letters, digits, '_', '-' and '.'");
   return name;
@@ -227,17 +227,20 @@ EncoderInfo readEncoder(const JsonReader &json) {
   return encoder;
 }
 
-/// The type of a weight's elements, f32 where it is not told.
+/// The type of a weight's elements, f32 where none is given.
 void readWeightType(const JsonReader &tensor, WeightInfo &info) {
   if (!tensor.has("type"))
     return;
   const std::string type = tensor.at("type").string();
-  if (type == "int8")
-    info.type = "I8", info.elementBytes = 1;
-  else if (type == "bf16")
-    info.type = "BF16", info.elementBytes = 2;
-  else if (type != "f32")
+  if (type == "int8") {
+    info.type = "I8";
+    info.elementBytes = 1;
+  } else if (type == "bf16") {
+    info.type = "BF16";
+    info.elementBytes = 2;
+  } else if (type != "f32") {
     tensor.at("type").refuse("is '", type, "'; this version knows f32, bf16 and int8");
+  }
 }
 
 /// Tensors must follow each other without holes or overlaps and fill the data part.
@@ -310,7 +313,7 @@ template <typename Network> GoldenInfo readGolden(const JsonReader &json, const 
   return golden;
 }
 
-/// `kernels` are the bundle's; those that add up bfloat16 are told for profiles only.
+/// `kernels` are the bundle's; those that add up bfloat16 are listed for profiles only.
 std::vector<VariantInfo> readVariants(const JsonReader &json, const std::vector<std::string> &kernels) {
   const std::set<std::string> known(kernels.begin(), kernels.end());
   std::vector<VariantInfo> variants;

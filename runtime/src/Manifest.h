@@ -21,6 +21,11 @@
 
 namespace attnrt {
 
+/// A letter or digit of ASCII, whatever the host's locale.
+inline bool isAlphanumeric(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
 /// An argument or result of an entry: dense, axes named by a size or fixed.
 struct TensorInfo {
   std::string name;

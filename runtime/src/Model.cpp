@@ -22,7 +22,7 @@ constexpr size_t largestManifest = 64u << 20;
 
 /// A name's characters that no symbol may have become '_'.
 std::string symbolPart(std::string name) {
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(name.begin(), name.end(), [](char c) { return !isAlphanumeric(c); }, '_');
   return name;
 }
 

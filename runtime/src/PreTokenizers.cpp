@@ -57,8 +57,10 @@ PreTokenizer makeSequence(const JsonReader &json) {
   for (const JsonReader &step : json.at("pretokenizers").elements())
     steps.push_back(makePreTokenizer(step));
   return [steps](std::vector<TextPart> &parts) {
-    for (const PreTokenizer &step : steps)
+    for (const PreTokenizer &step : steps) {
       step(parts);
+      checkLength(parts);
+    }
   };
 }
 

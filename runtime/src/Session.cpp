@@ -14,11 +14,12 @@ Session::Session(std::shared_ptr<const Model> model, const attnrt_session_option
     : EntryCaller(std::move(model), options, executor) {
   const DecoderInfo &decoder = owner->decoder();
   requireRoom("batch", room.batch, static_cast<int64_t>(ranges::batch.high));
-  requireRoom("beam", room.beam, 1024);
-  requireRoom("source length", room.source, decoder.sourceLimit.value_or(1 << 24));
-  requireRoom("target length", room.target, decoder.targetLimit.value_or(1 << 24));
-  check(room.suppressed >= 0 && room.suppressed <= 1 << 16, ATTNRT_OUT_OF_RANGE,
-        "a session's 'suppressed' must be from 0 to ", 1 << 16, ", but is ", room.suppressed);
+  constexpr auto longest = static_cast<int64_t>(ranges::sessionLength.high);
+  requireRoom("beam", room.beam, static_cast<int64_t>(ranges::beam.high));
+  requireRoom("source length", room.source, decoder.sourceLimit.value_or(longest));
+  requireRoom("target length", room.target, decoder.targetLimit.value_or(longest));
+  check(ranges::suppressed.holds(room.suppressed), ATTNRT_OUT_OF_RANGE,
+        "a session's 'suppressed' must be from 0 to ", ranges::suppressed.high, ", but is ", room.suppressed);
   check((room.uses & ~static_cast<uint32_t>(ATTNRT_USE_ALL)) == 0, ATTNRT_INVALID_ARGUMENT, "unknown uses ",
         room.uses);
   check(room.uses != 0, ATTNRT_INVALID_ARGUMENT, "'uses' is 0: the session could do nothing");

@@ -112,6 +112,7 @@ attnrt_status attnrt_session_profile(const attnrt_session *session, size_t entry
   return guard([&] {
     requirePointer(session, "session");
     requirePointer(out, "out");
+    const EntryCaller::Guard busy(session->caller());
     const Manifest &manifest = session->caller().model().manifest();
     const KernelContext &context = session->caller().kernelContext();
     check(context.isProfiled(), ATTNRT_INVALID_ARGUMENT, "no profile was started");

@@ -7,6 +7,7 @@
 #include "Failure.h"
 
 #include <string>
+#include <vector>
 
 namespace attnrt {
 
@@ -16,9 +17,18 @@ struct TextPart {
 };
 
 /// A tokenizer's file may ask for texts that grow at each step: here that ends.
-inline void checkLength(const std::string &text) {
+inline void checkLength(size_t bytes) {
   constexpr size_t longest = 16u << 20;
-  check(text.size() <= longest, ATTNRT_OUT_OF_RANGE, "the normalized text has more than ", longest, " bytes");
+  check(bytes <= longest, ATTNRT_OUT_OF_RANGE, "the normalized text has more than ", longest, " bytes");
+}
+
+inline void checkLength(const std::string &text) { checkLength(text.size()); }
+
+inline void checkLength(const std::vector<TextPart> &parts) {
+  size_t bytes = 0;
+  for (const TextPart &part : parts)
+    bytes += part.text.size();
+  checkLength(bytes);
 }
 
 } // namespace attnrt

@@ -32,7 +32,8 @@ void forbidRepeatedNgrams(std::span<const int32_t> history, size_t size, std::ve
       forbidden.push_back(history[i + size - 1]);
 }
 
-/// The last token of each sequence whose other tokens `history` ends with.
+/// The last token of each sequence whose other tokens `history` ends with. A sequence longer than `history`
+/// is passed over, as in Hugging Face's transformers.
 void forbidBadWords(std::span<const int32_t> history, const std::vector<std::vector<int32_t>> &badWords,
                     std::vector<int32_t> &forbidden) {
   for (const std::vector<int32_t> &word : badWords) {

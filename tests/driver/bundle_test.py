@@ -419,6 +419,43 @@ class Usage(BundleTest):
         os.mkfifo(index)
         self.refuse(1, "is no file that can be read", "compile", GRAPH, "-o", self.folder / "x", "--weights", index)
 
+    def test_a_malformed_index_of_weights_is_an_error(self):
+        index = self.folder / "index.json"
+        for text in ("[]", "{}", '{"weight_map": []}', '{"weight_map": {}}', '{"weight_map": {"a": 1}}', '{"weight_map": {"a": "x", "b": null}}'):
+            index.write_text(text)
+            self.refuse(1, "is no index: it needs an object 'weight_map' from tensors to file names",
+                        "compile", GRAPH, "-o", self.folder / "x", "--weights", index)
+        index.write_text('{"weight_map": {"a": "../x"}}')
+        self.refuse(1, "'../x' is no file beside the index", "compile", GRAPH, "-o", self.folder / "x", "--weights", index)
+
+    def test_tokenizers_may_be_called_like_files_of_the_bundle(self):
+        words = "".join(f"{word}\n" for word in ("<pad>", "<s>", "</s>", "a", "b", "c"))
+        sides = {"source": "manifest.json", "target": "libtiny.so"}
+        for name in sides.values():
+            (self.folder / name).write_text(words)
+        sides = ", ".join(f"{side}: {{kind: vocabulary, file: {name}}}" for side, name in sides.items())
+        spec = self.folder / "tiny.yaml"
+        text = re.sub(r"(?m)^  (vocabulary|tokens|tokenizer):.*\n", "", MODEL.read_text())
+        spec.write_text(f"{text.rstrip()}\n  vocabulary: {{source: 6, target: 6}}\n  tokens: {{start: 1, end: 2, pad: 0, source_end: 2}}\n"
+                        f"  tokenizer: {{{sides}}}\n")
+        bundle = self.compile_ok("tiny", "--target", "x86-64", spec=spec, weights="random:1")
+        self.assertIn("source-manifest.json", os.listdir(bundle))
+        self.assertIn("target-libtiny.so", os.listdir(bundle))
+        done = attnc("run", bundle, "--max-length", 3, input="a b c\n")
+        self.assertEqual((0, 1), (done.returncode, done.stdout.count("\n")), done.stderr)
+
+    def test_a_bundle_takes_the_place_of_another_where_names_cannot_be_exchanged(self):
+        source = self.folder / "no_exchange.c"
+        source.write_text("#include <errno.h>\nint renameat2(int a, const char *b, int c, const char *d, unsigned e) {\n"
+                          "  errno = EINVAL;\n  return -1;\n}\n")
+        library = self.folder / "no_exchange.so"
+        subprocess.run([*CC, "-shared", "-fPIC", source, "-o", library], check=True)
+        first = read_folder(self.compile_ok("b", "--target", "x86-64"))
+        other = write_weights(self.folder / "two.safetensors", 2)
+        self.compile_ok("b", "--target", "x86-64", weights=other, env={**os.environ, "LD_PRELOAD": str(library)})
+        self.assertNotEqual(first["weights.safetensors"], read_folder(self.folder / "b")["weights.safetensors"])
+        self.assertEqual(["b", "no_exchange.c", "no_exchange.so"], self.left_behind())
+
     def test_what_is_not_built_yet_says_so(self):
         self.refuse(1, "not built yet", "tune", GRAPH)
         for option in ("--target", "arm-64-linux"), ("--schedules", "file"):

@@ -87,6 +87,8 @@ static bool isRunnable(const attnc::CpuVariant &variant) {
          attnc::runsHere(without(variant, "amx")) && emulateTiles();
 }
 
+void PrintTo(const Variant &variant, std::ostream *out) { *out << variant.name; }
+
 std::vector<Variant> runnableVariants() {
   std::vector<Variant> variants = {{"baseline", "x86-64-linux", false}};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))

@@ -30,6 +30,9 @@ struct Variant {
 /// Halide's own bounds checks the second time.
 std::vector<Variant> runnableVariants();
 
+/// How tests name the variant they ran.
+void PrintTo(const Variant &variant, std::ostream *out);
+
 using Sizes = std::map<std::string, int64_t>;
 
 /// Threads that run a kernel's parallel loops.

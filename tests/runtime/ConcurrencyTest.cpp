@@ -51,8 +51,9 @@ TEST_F(Concurrency, ASessionInUseIsBusy) {
   auto opened = session(1, 1, 12);
   struct Probe {
     attnrt_session *session;
-    attnrt_status seen = ATTNRT_OK;
+    attnrt_status seen = ATTNRT_OK, profile = ATTNRT_OK;
   } probe{opened.handle()};
+  attnrt::api::check(attnrt_session_start_profile(opened.handle()));
   attnrt_decode_options options = model.decodeOptions();
   options.user = &probe;
   options.on_token = [](void *user, size_t, size_t, int32_t) {
@@ -61,11 +62,16 @@ TEST_F(Concurrency, ASessionInUseIsBusy) {
     const int32_t ids[] = {3};
     const attnrt_ids source{1, ids};
     self.seen = attnrt_decode(self.session, 1, &source, nullptr, &result); // while the outer call runs
+    attnrt_kernel_profile counts;
+    self.profile = attnrt_session_profile(self.session, 0, 0, &counts);
     return 0;
   };
   options.min_length = 2;
   opened.decode({{testSources()[0]}}, options);
   EXPECT_EQ(ATTNRT_BUSY, probe.seen);
+  EXPECT_EQ(ATTNRT_BUSY, probe.profile);
+  attnrt_kernel_profile counts;
+  EXPECT_EQ(ATTNRT_OK, attnrt_session_profile(opened.handle(), 0, 0, &counts));
 }
 
 TEST_F(Concurrency, ASessionOutlivesTheModelsHandle) {

@@ -146,6 +146,14 @@ TEST(TokenizerJsonErrors, ATextThatWouldExplodeIsAnError) {
   EXPECT_THROW(make(all["tokenizer"].dump(), all["size"])->encode("aaaa"), attnrt::Failure);
 }
 
+TEST(TokenizerJsonErrors, BytesThatWouldDoubleAtEachStepAreAnError) {
+  Json all = readExpectations("t5");
+  const Json step = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
+  all["tokenizer"]["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", Json(64, step)}};
+  EXPECT_THROW(make(all["tokenizer"].dump(), all["size"])->encode("\u00e9"), attnrt::Failure);
+}
+
 TEST(TokenizerJsonErrors, AMapOfCharactersMayHoldAnything) {
   Json all = readExpectations("t5");
   const std::string map = all["tokenizer"]["normalizer"]["precompiled_charsmap"];

@@ -318,6 +318,13 @@ class Commands(unittest.TestCase):
             self.assertEqual(["a", "</s>", *line.split()], texts)
             self.assertEqual(length, len(line.split()))
 
+    def test_an_output_without_tokens_has_no_attention_picture(self):
+        picture = pathlib.Path(self.scratch.name) / "none.svg"
+        ends = pathlib.Path(self.scratch.name) / "ends"
+        ends.write_text("2\n")
+        done = self.call("run", self.bundle, "--attention", picture, "--shortlist", ends, "--min-length", 1, text="a\n")
+        self.assertEqual((1, f"attnc: error: --attention {picture}: there was no line to draw\n"), (done.returncode, done.stderr))
+
     def test_bench_reports_what_was_asked_for(self):
         options = ["--batch", 2, "--source-length", 8, "--target-length", 6, "--beam", 2, "--profile", "--json"]
         report = json.loads(self.lines("bench", self.bundle, *options)[0])

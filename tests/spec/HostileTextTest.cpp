@@ -75,6 +75,16 @@ TEST(HostileText, BinaryFilesAreErrors) {
   EXPECT_HAS(errorsOf("\xfe\xff\0m"), "this is no UTF-8 text");
   EXPECT_HAS(errorsOf("name: \xc0\x80\n"), "this is no UTF-8 text");
   EXPECT_HAS(errorsOf("name: \xed\x95"), "this is no UTF-8 text");
+  EXPECT_HAS(errorsOf("name: \xed\xa0\x80\n"), "this is no UTF-8 text");     // a surrogate
+  EXPECT_HAS(errorsOf("name: \xf4\x90\x80\x80\n"), "this is no UTF-8 text"); // past U+10FFFF
+}
+
+TEST(HostileText, MoreTokensToForbidThanASessionCanHaveAreAnError) {
+  std::string ids = "3";
+  for (int i = 1; i < 65537; ++i)
+    ids += ", 3";
+  EXPECT_HAS(errorsOf(smallModel("{random: 1}", "  decoding: {suppress_tokens: [" + ids + "]}\n")),
+             "'bad_words_ids' have 65537 entries together; the most is 65536");
 }
 
 TEST(HostileText, BracketsThatAreNeverClosedAreNamed) {

@@ -96,7 +96,7 @@ TEST(Weights, OtherTypesAreErrors) {
 }
 
 TEST(Weights, ManyMissingOnesAreCounted) {
-  EXPECT_HAS(errorsWith({{"something", {1}}}, text), "36 more weights lack or differ");
+  EXPECT_HAS(errorsWith({{"something", {1}}}, text), "36 more weights are missing or differ");
 }
 
 TEST(Weights, PatternsAreWhereTheErrorStands) {

@@ -110,7 +110,7 @@ static inline void pairUpRows(const uint8_t *rows, const memory *of, int count, 
               columns < PanelColumns ? (1u << columns) - 1 : ~0u, panel + pair * GroupBytes);
 }
 
-/* 2^x for x <= 0; zero below -100. The polynomial errs by 7.5e-5 of 2^x, a 52nd of what rounding to bfloat16
+/* 2^x for x <= 0; zero below -100. The polynomial errs by 7.5e-5 of 2^x, 1/52 of what rounding to bfloat16
  * may. Adding 1.5 * 2^23 leaves the nearest whole number in the lowest bits: AMD's instructions that would
  * give fraction and power take three times as long. */
 static inline __m512 power(__m512 x) {

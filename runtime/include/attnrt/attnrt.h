@@ -134,6 +134,7 @@ typedef void (*attnrt_host_work)(void *closure, int32_t index);
 typedef void (*attnrt_host_run)(void *user, int32_t count, attnrt_host_work work, void *closure);
 attnrt_status attnrt_pool_create_on_host(attnrt_host_run run, void *user, attnrt_pool **out);
 
+/* After the sessions that were given the pool. Null is allowed, as in every destroy function. */
 void attnrt_pool_destroy(attnrt_pool *pool);
 
 /* ---- Graphs -------------------------------------------------------------------------------------- */
@@ -144,8 +145,8 @@ const char *attnrt_model_weights(const attnrt_model *model);
 
 /* Calls an entry of a graph: all sizes in the manifest's order, then arguments and results, dense, whose
  * extents those sizes give. Ids and lengths are not checked: one out of range reads the nearest element, of
- * at least one. Tensors are fastest at multiples of 64 bytes. The entry's arena is the calling thread's, which
- * keeps up to 16 MiB for its next call. `pool` may be null: one thread. Any thread may call this. */
+ * at least one. Tensors are fastest at multiples of 64 bytes. The entry's arena is the calling thread's,
+ * which keeps up to 16 MiB for its next call. `pool` may be null: one thread. Any thread may call this. */
 attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, const char *entry,
                                 size_t size_count, const int64_t *sizes, size_t tensor_count,
                                 void *const *tensors);
@@ -184,6 +185,7 @@ void attnrt_session_options_init(const attnrt_model *model, attnrt_session_optio
 /* On success `*out` is yours: free it with attnrt_session_destroy(). `options` may be null. */
 attnrt_status attnrt_session_create(const attnrt_model *model, const attnrt_session_options *options,
                                     attnrt_session **out);
+/* While no call on it runs. Results stay valid. */
 void attnrt_session_destroy(attnrt_session *session);
 
 /* What one kernel did in calls of one entry. */
@@ -197,10 +199,12 @@ typedef struct attnrt_kernel_profile {
 /* Counts what each kernel does from here on, from zero. Costs a reading of the clock per kernel. */
 attnrt_status attnrt_session_start_profile(attnrt_session *session);
 
-/* `entry` and `kernel` count as in the manifest. */
+/* Between calls: ATTNRT_BUSY while one runs. `entry` and `kernel` count as in the manifest. */
 attnrt_status attnrt_session_profile(const attnrt_session *session, size_t entry, size_t kernel,
                                      attnrt_kernel_profile *out);
 
+/* What the session has reserved, at any time: memory that a call works in, and memory that is kept between
+ * the calls of a request. 0 for a null session. */
 size_t attnrt_session_arena_bytes(const attnrt_session *session);
 size_t attnrt_session_state_bytes(const attnrt_session *session);
 
@@ -237,8 +241,8 @@ typedef struct attnrt_decode_options {
   int32_t top_k; /* 0: all */
   float top_p;   /* 1: all */
   uint64_t seed;
-  uint64_t
-      first_sentence; /* sentence i draws as number first_sentence + i: batching does not change samples */
+  /* Sentence i draws as number first_sentence + i: batching does not change samples. */
+  uint64_t first_sentence;
   const attnrt_ids *prefixes; /* one per sentence, which its output begins with; or null */
   size_t suppressed_count; /* of lists of ids, here and below: at most as many as the vocabulary has tokens */
   const int32_t *suppressed; /* tokens that are never chosen */
@@ -253,11 +257,12 @@ typedef struct attnrt_decode_options {
   size_t begin_suppress_count;
   const int32_t *begin_suppress_tokens; /* never chosen as the first token that is not given */
   size_t bad_words_count;               /* at most 1,048,576, each of at most as many tokens */
-  const attnrt_ids *bad_words_ids;      /* sequences that never occur */
-  int32_t forced_bos_token_id;          /* the first token, before the prefix; -1: none */
-  const int32_t *forced_bos_token_ids;  /* instead of it, one per sentence (a language, say); or null */
-  int32_t forced_eos_token_id;          /* the token at the maximum length; -1: none */
-  size_t shortlist_count;               /* 0, 1 for all sentences, or one per sentence */
+  const attnrt_ids
+      *bad_words_ids; /* sequences that never occur, but for one that begins with all that was read */
+  int32_t forced_bos_token_id;         /* the first token, before the prefix; -1: none */
+  const int32_t *forced_bos_token_ids; /* instead of it, one per sentence (a language, say); or null */
+  int32_t forced_eos_token_id;         /* the token at the maximum length; -1: none */
+  size_t shortlist_count;              /* 0, 1 for all sentences, or one per sentence */
   const attnrt_ids *shortlists; /* * the only tokens, besides the end token, that are chosen; empty: all */
   int32_t renormalize_logits;   /* * 1: what rules leave over sums to one again */
   float min_p;                  /* when sampling: tokens this much as probable as the best; 0: all */
@@ -319,6 +324,7 @@ attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_
 
 /* How many hypotheses sentence `sentence` has, best first: n_best, or fewer where there are no more. */
 size_t attnrt_result_count(const attnrt_result *result, size_t sentence);
+/* What `out` points to belongs to the result. */
 attnrt_status attnrt_result_get(const attnrt_result *result, size_t sentence, size_t rank,
                                 attnrt_hypothesis *out);
 

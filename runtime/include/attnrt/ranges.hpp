@@ -20,12 +20,14 @@ struct Range {
 
 namespace ranges {
 
-inline constexpr Range beam{1, 1024}; // and n_best, num_beam_groups
+inline constexpr Range beam{1, 1024}; // and n_best, num_beam_groups, hypotheses of a sentence
 inline constexpr Range lengthPenalty{-10, 10};
 inline constexpr Range minLength{0, 1 << 20};
 inline constexpr Range maxLength{1, 1 << 20};
-inline constexpr Range batch{1, 1 << 20};    // of a session, so sources of a decode
-inline constexpr Range badWords{0, 1 << 20}; // sequences, and tokens of each: prompts are read as well
+inline constexpr Range batch{1, 1 << 20};         // of a session, so sources of a decode
+inline constexpr Range sessionLength{1, 1 << 24}; // source and target, where the model has no limit
+inline constexpr Range suppressed{0, 1 << 16};    // of a session
+inline constexpr Range badWords{0, 1 << 20};      // sequences, and tokens of each: prompts are read as well
 inline constexpr Range patience{0.001, 1024};
 inline constexpr Range penalty{0, 1e6}; // diversity_penalty, coverage_penalty
 inline constexpr Range repetitionPenalty{1e-6, 1e6};
