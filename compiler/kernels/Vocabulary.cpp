@@ -54,7 +54,7 @@ using Combine = std::function<Expr(Expr, Expr)>;
 
 /// Combines the halves of `whole`'s lanes, halves of those, and so on, down to four lanes and then one. Every
 /// stage is a vector: a reduction over lanes would be made of single numbers.
-static Expr combineHalves(PanelStages &stages, Func whole, const Combine &combine, const std::string &name) {
+static Expr combineHalves(PanelSums &stages, Func whole, const Combine &combine, const std::string &name) {
   Var lane = stages.lane, panel = stages.panel, row = stages.row;
   for (int lanes = PanelColumns / 2; lanes >= 4; lanes /= 2) {
     Func half(name + std::to_string(lanes));
@@ -66,7 +66,7 @@ static Expr combineHalves(PanelStages &stages, Func whole, const Combine &combin
   return combine(combine(element(0), element(2)), combine(element(1), element(3)));
 }
 
-static void addPanelMaximum(PanelStages &stages, const std::string &suffix) {
+static void addPanelMaximum(PanelSums &stages, const std::string &suffix) {
   Func words("words" + suffix);
   words(stages.lane, stages.panel, stages.row) =
       stages.logits(stages.panel * PanelColumns + stages.lane, stages.row);
@@ -76,7 +76,7 @@ static void addPanelMaximum(PanelStages &stages, const std::string &suffix) {
 
 // Exponentials are taken and halves added with no freedom left to the compiler: a panel's sum has the same
 // bits in every class of row counts.
-static void addPanelSum(PanelStages &stages, const std::string &suffix) {
+static void addPanelSum(PanelSums &stages, const std::string &suffix) {
   Var lane = stages.lane, panel = stages.panel, row = stages.row;
   Func exponentials("exponentials" + suffix);
   exponentials(lane, panel, row) =
@@ -86,18 +86,21 @@ static void addPanelSum(PanelStages &stages, const std::string &suffix) {
       stages, exponentials, [](Expr a, Expr b) { return strict_float(a + b); }, "half" + suffix + "of");
 }
 
+static PanelSums makePanelSums(const std::string &suffix, const Var &row, const Var &panel) {
+  return {Func("logits" + suffix),
+          Func("panelMaximum" + suffix),
+          Func("panelSum" + suffix),
+          Var("word"),
+          row,
+          panel,
+          Var("lane")};
+}
+
 static PanelStages buildPanels(const LinearInputs &inputs, MatmulTile tile,
                                const VocabularyStages &vocabulary) {
   std::string suffix = std::to_string(vocabulary.classes.size());
-  PanelStages stages{buildAccumulator(inputs, tile, "sums" + suffix),
-                     Func("logits" + suffix),
-                     Func("panelMaximum" + suffix),
-                     Func("panelSum" + suffix),
-                     {},
-                     Var("word"),
-                     vocabulary.row,
-                     vocabulary.panel,
-                     Var("lane")};
+  PanelStages stages{makePanelSums(suffix, vocabulary.row, vocabulary.panel),
+                     buildAccumulator(inputs, tile, "sums" + suffix)};
   stages.logits(stages.word, stages.row) =
       maskedLogit(inputs, linearResult(inputs, stages.accumulator), stages.word, stages.row);
   addPanelMaximum(stages, suffix);
@@ -107,16 +110,17 @@ static PanelStages buildPanels(const LinearInputs &inputs, MatmulTile tile,
 
 // Filled up with neutral elements to whole lanes, so that one order of summation serves every vocabulary. The
 // compiler has no freedom here either: the code of one row need not be that of many.
-static LogSumStages buildLogSum(const VocabularyStages &vocabulary) {
+static LogSumStages buildLogSum(Func panels, const Var &panel, const Var &row, int panelCount) {
   LogSumStages s;
-  s.lane = Var("lane"), s.row = vocabulary.row, s.panel = vocabulary.panel;
-  int panels = vocabulary.panelCount;
-  s.padded = (panels + MaximumLanes - 1) / MaximumLanes * MaximumLanes;
-  RDom copied(0, panels, "copied"), weighted(0, panels, "weighted");
+  s.lane = Var("lane");
+  s.row = row;
+  s.panel = panel;
+  s.padded = (panelCount + MaximumLanes - 1) / MaximumLanes * MaximumLanes;
+  RDom copied(0, panelCount, "copied"), weighted(0, panelCount, "weighted");
   RDom compared(0, s.padded / MaximumLanes, "compared"), summed(0, s.padded / MaximumLanes, "summed");
   s.paddedMaxima = Func("paddedMaxima");
   s.paddedMaxima(s.panel, s.row) = BelowAll;
-  s.paddedMaxima(copied, s.row) = vocabulary.panels(copied, s.row)[0];
+  s.paddedMaxima(copied, s.row) = panels(copied, s.row)[0];
   s.laneMaxima = Func("laneMaxima");
   s.laneMaxima(s.lane, s.row) = BelowAll;
   s.laneMaxima(s.lane, s.row) =
@@ -126,8 +130,7 @@ static LogSumStages buildLogSum(const VocabularyStages &vocabulary) {
   s.paddedSums = Func("paddedSums");
   s.paddedSums(s.panel, s.row) = 0.f;
   s.paddedSums(weighted, s.row) =
-      strict_float(vocabulary.panels(weighted, s.row)[1] *
-                   expFast(vocabulary.panels(weighted, s.row)[0] - s.maximum(s.row)));
+      strict_float(panels(weighted, s.row)[1] * expFast(panels(weighted, s.row)[0] - s.maximum(s.row)));
   s.laneSums = Func("laneSums");
   s.laneSums(s.lane, s.row) = 0.f;
   s.laneSums(s.lane, s.row) =
@@ -154,7 +157,7 @@ VocabularyStages buildVocabulary(const LinearInputs &plain, const std::vector<Ma
   }
   stages.panels(stages.panel, stages.row) =
       Tuple(selectByRows(stages.rows, tiles, maxima), selectByRows(stages.rows, tiles, sums));
-  stages.logSum = buildLogSum(stages);
+  stages.logSum = buildLogSum(stages.panels, stages.panel, stages.row, stages.panelCount);
   return stages;
 }
 
@@ -210,27 +213,15 @@ TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabular
   return s;
 }
 
-RowLogSumStages buildRowLogSum(const Tensor &logits, int width, int lanes) {
-  RowLogSumStages s;
-  s.lane = Var("lane"), s.row = Var("row"), s.lanes = lanes;
-  int whole = width / lanes * lanes;
-  RDom compared(0, width / lanes, "compared"), summed(0, width / lanes, "summed");
-  RDom rest(0, width - whole, "rest");
-  auto exponential = [&](Expr word) { return expFast(logits.at({word, s.row}) - s.maximum(s.row)); };
-  s.laneMaxima = Func("laneMaxima");
-  s.laneMaxima(s.lane, s.row) = BelowAll;
-  s.laneMaxima(s.lane, s.row) =
-      max(s.laneMaxima(s.lane, s.row), logits.at({compared * lanes + s.lane, s.row}));
-  s.laneMaxima(rest, s.row) = max(s.laneMaxima(rest, s.row), logits.at({whole + rest, s.row}));
-  s.maximum = Func("rowMaximum");
-  s.maximum(s.row) = maxPairwise([&](int lane) -> Expr { return s.laneMaxima(lane, s.row); }, lanes);
-  s.laneSums = Func("laneSums");
-  s.laneSums(s.lane, s.row) = 0.f;
-  s.laneSums(s.lane, s.row) += exponential(summed * lanes + s.lane);
-  s.laneSums(rest, s.row) += exponential(whole + rest);
-  s.logSum = Func("logSum");
-  s.logSum(s.row) = s.maximum(s.row) +
-                    logFast(sumPairwise([&](int lane) -> Expr { return s.laneSums(lane, s.row); }, lanes));
+RowLogSumStages buildRowLogSum(const Tensor &logits, int words) {
+  RowLogSumStages s{makePanelSums("OfRow", Var("row"), Var("panel")), Func("panels"), {}};
+  PanelSums &sums = s.sums;
+  sums.logits(sums.word, sums.row) =
+      select(sums.word < words, logits.at({min(sums.word, words - 1), sums.row}), MaskedScore);
+  addPanelMaximum(sums, "OfRow");
+  addPanelSum(sums, "OfRow");
+  s.panels(sums.panel, sums.row) = Tuple(sums.maximum(sums.panel, sums.row), sums.sum(sums.panel, sums.row));
+  s.logSum = buildLogSum(s.panels, sums.panel, sums.row, (words + PanelColumns - 1) / PanelColumns);
   return s;
 }
 

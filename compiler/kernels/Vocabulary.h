@@ -12,14 +12,18 @@
 
 namespace attnc {
 
-/// The logits of a tile of words and rows, and what each of its panels leaves.
-struct PanelStages {
-  Accumulator accumulator;
+/// What each panel of logits leaves.
+struct PanelSums {
   Halide::Func logits;       // word x row
   Halide::Func maximum, sum; // panel x row
-  std::vector<std::pair<Halide::Func, int>>
-      halves; // lane x panel x row, and how many lanes: see combineHalves
   Halide::Var word, row, panel, lane;
+  std::vector<std::pair<Halide::Func, int>> halves =
+      {}; // lane x panel x row, and how many lanes: see combineHalves
+};
+
+/// The same of a tile of words and rows.
+struct PanelStages : PanelSums {
+  Accumulator accumulator;
 };
 
 /// Per-row stages between panels and results.
@@ -57,15 +61,14 @@ struct TopStages {
 
 TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabulary);
 
-/// log(sum(exp(logits))) of rows that lie in memory.
+/// log(sum(exp(logits))) of rows that lie in memory, with the bits that it has where no logit is written.
 struct RowLogSumStages {
-  Halide::Func laneMaxima, laneSums; // lane x row; the second update is of the words past whole lanes
-  Halide::Func maximum, logSum;      // row
-  Halide::Var lane, row;
-  int lanes;
+  PanelSums sums;
+  Halide::Func panels; // panel x row: maximum and sum
+  LogSumStages logSum;
 };
 
-RowLogSumStages buildRowLogSum(const Tensor &logits, int width, int lanes);
+RowLogSumStages buildRowLogSum(const Tensor &logits, int words);
 
 } // namespace attnc
 

@@ -273,7 +273,7 @@ RowLogSumStages PipelineBuilder::buildLogits(const VocabularyMatch &match, const
   scheduleMatmul(logits, schedule);
   logits.result.compute_root();
   addResult(logits.result, linear.getResult());
-  return buildRowLogSum(region.tensor(linear.getResult()), inputs.weight.out, cpu.lanes);
+  return buildRowLogSum(region.tensor(linear.getResult()), inputs.weight.out);
 }
 
 void PipelineBuilder::buildLogSum(const VocabularyMatch &match, const LinearInputs &inputs) {
@@ -281,9 +281,9 @@ void PipelineBuilder::buildLogSum(const VocabularyMatch &match, const LinearInpu
   RowLogSumStages sums = buildLogits(match, inputs);
   Var row("row");
   Func result("logSums");
-  result(row) = sums.logSum(row);
+  result(row) = sums.logSum.logSum(row);
   result.compute_root().parallel(row);
-  scheduleRowLogSum(sums, result, row);
+  scheduleRowLogSum(sums, cpu.lanes, result, row);
   addResult(result, logSum.getResult());
 }
 
@@ -293,9 +293,9 @@ void PipelineBuilder::buildLogProbabilities(const VocabularyMatch &match, const 
   RowLogSumStages sums = buildLogits(match, inputs);
   std::vector<Var> vars = axisVars(logSoftmax.getLogits());
   Func result("result");
-  result(vars) = region.tensor(logSoftmax.getLogits()).at({vars[0], vars[1]}) - sums.logSum(vars[1]);
+  result(vars) = region.tensor(logSoftmax.getLogits()).at({vars[0], vars[1]}) - sums.logSum.logSum(vars[1]);
   scheduleRows(result, vars, cpu.lanes);
-  scheduleRowLogSum(sums, result, vars[1]);
+  scheduleRowLogSum(sums, cpu.lanes, result, vars[1]);
   addResult(result, logSoftmax.getResult());
   pipeline.firstSharesSecond = true;
 }

@@ -47,13 +47,20 @@ private:
   const attnrt_decode_options &options;
   const CancelFlag *cancel;
   DecodeRules rules;
+  bool readsAll = false; // logits of the whole vocabulary in each step
   const int32_t vocabulary;
   std::vector<std::unique_ptr<Search>> searches; // one per sentence
   int stepCandidates = 0;                        // of each row
 };
 
+/// A step's kernel inserts words into a list of the best, which takes the square of its length. The best of
+/// more are found in the logits of all, where the session has room for these; the numbers are the same.
+constexpr int MostCandidates = 16;
+
 void Decoder::begin() {
   checkCapacity(rules, session.capacity());
+  readsAll = rules.needsAll ||
+             (rules.candidatesWanted() > MostCandidates && (session.capacity().uses & ATTNRT_USE_SAMPLE));
   session.encode(sources, static_cast<int>(sources.size()) * rules.hypotheses, rules.search.maxLength);
   for (size_t s = 0; !session.model().decoder().hasSource && s < sources.size(); ++s)
     rules.sentences[s].prompt.assign(sources[s].ids, sources[s].ids + sources[s].count);
@@ -98,7 +105,7 @@ std::unique_ptr<Search> Decoder::makeSearch(size_t sentence) const {
 }
 
 void Decoder::step() {
-  if (rules.needsAll) {
+  if (readsAll) {
     session.logits();
     return;
   }
@@ -107,7 +114,7 @@ void Decoder::step() {
 }
 
 NextTokens Decoder::nextTokens(int row) const {
-  if (rules.needsAll)
+  if (readsAll)
     return {{session.scores(row, vocabulary), size_t(vocabulary)}, session.logSum(row), nullptr, vocabulary};
   const int count = stepCandidates;
   return {{session.scores(row, count), size_t(count)}, 0, session.candidates(row, count), vocabulary};

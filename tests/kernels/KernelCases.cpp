@@ -347,7 +347,7 @@ std::vector<KernelCase> roundedAttentionCases() {
 // Vocabulary
 //===----------------------------------------------------------------------===//
 
-static KernelCase vocabularyCase(int in, int words, const std::string &what) {
+KernelCase vocabularyCase(int in, int words, const std::string &what) {
   std::string x = rows(in), w = matrix(words, in), l = rows(words), b = vector(words);
   std::string panels = std::to_string((words + 31) / 32);
   std::string scratch = "tensor<?x" + panels + "xf32, #attn.axes<row, panel>>";

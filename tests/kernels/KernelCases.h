@@ -37,6 +37,8 @@ std::vector<KernelCase> roundedAttentionCases();
 std::vector<KernelCase> scoreCases();
 /// Work on the rows of heads.
 std::vector<KernelCase> headCases();
+/// `what`: top_k, pick, log_sum_exp, or nothing for all log-probabilities.
+KernelCase vocabularyCase(int in, int words, const std::string &what);
 std::vector<KernelCase> vocabularyCases();
 /// Vocabularies of two to four panels, the last one full or not: tiles wider than they are must be cut down.
 std::vector<KernelCase> narrowVocabularyCases();

@@ -216,6 +216,28 @@ TEST_P(KernelTest, VocabularyRowsHaveTheSameBitsInEveryRowClass) {
   }
 }
 
+/// The best words' log-probabilities are those that logits in memory give, so that a search may use either.
+TEST_P(KernelTest, BestWordsHaveTheBitsOfTheirLogits) {
+  const int64_t rows = 9, candidates = 5;
+  for (auto [in, words] : {std::pair(20, 43), std::pair(272, 1010), std::pair(64, 3200)}) {
+    KernelCase best = vocabularyCase(in, words, "top_k"), all = vocabularyCase(in, words, "log_sum_exp");
+    TestKernel bestKernel(best.text), allKernel(all.text);
+    ASSERT_TRUE(bestKernel.load(GetParam()) && allKernel.load(GetParam()));
+    std::vector<Array> inputs = inputsOf(bestKernel, best, {{"row", rows}}, 17);
+    for (double &value : inputs[0].values)
+      value = float(value * 50);
+    std::vector<Array> found = bestKernel.run(inputs, {{"row", rows}, {"candidate", candidates}});
+    std::vector<Array> logits = allKernel.run(inputs, {{"row", rows}});
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t candidate = 0; candidate < candidates; ++candidate) {
+        auto word = int64_t(found[1].values[found[1].at({row, candidate})]);
+        float expected = float(logits[0].values[logits[0].at({row, word})]) - float(logits[1].values[row]);
+        EXPECT_EQ(float(found[0].values[found[0].at({row, candidate})]), expected)
+            << words << " words, row " << row << ", candidate " << candidate;
+      }
+  }
+}
+
 /// Nor queries on those after them: in a batch there are as many as the longest target has.
 TEST_P(KernelTest, AttentionRowsDoNotDependOnTheirCompany) {
   for (const auto &cases : {attentionCases(), roundedCasesOf(GetParam()), scoreCases()})

@@ -55,13 +55,4 @@ void scheduleQuantisedRows(QuantisedRowsStages &stages, int lanes) {
   }
 }
 
-void scheduleRowLogSum(RowLogSumStages &stages, Func consumer, Var row) {
-  for (Func partial : {stages.laneMaxima, stages.laneSums}) {
-    scheduleLaneSum(partial, stages.lane, stages.lanes, consumer, row);
-    partial.update(1).unscheduled();
-  }
-  for (Func value : {stages.maximum, stages.logSum})
-    value.compute_at(consumer, row).store_in(MemoryType::Stack);
-}
-
 } // namespace attnc

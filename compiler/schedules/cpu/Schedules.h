@@ -45,7 +45,7 @@ void scheduleLogSum(LogSumStages &stages, int lanes, Halide::Func consumer, Hali
 
 void scheduleTop(TopStages &stages, VocabularyStages &vocabulary, int lanes);
 
-void scheduleRowLogSum(RowLogSumStages &stages, Halide::Func consumer, Halide::Var row);
+void scheduleRowLogSum(RowLogSumStages &stages, int lanes, Halide::Func consumer, Halide::Var row);
 
 } // namespace attnc
 

@@ -16,6 +16,15 @@ static int panelsPerTile(const MatmulTile &tile) {
   return tile.isShared() ? PanelsAtOnce : std::max(tile.columns / PanelColumns, 1);
 }
 
+static void schedulePanelSums(PanelSums &sums, int lanes, Func panels, Var level) {
+  for (Func value : {sums.maximum, sums.sum})
+    value.compute_at(panels, level).store_in(MemoryType::Stack);
+  for (auto &[half, halfLanes] : sums.halves) {
+    half.compute_at(panels, level).store_in(MemoryType::Stack).bound(sums.lane, 0, halfLanes);
+    half.vectorize(sums.lane, std::min(halfLanes, lanes)).unroll(sums.lane);
+  }
+}
+
 static void schedulePanelStages(PanelStages &stages, Func panels, Var rowTile, Var tileOfPanels, int lanes) {
   MatmulTile tile = stages.accumulator.tile;
   int words = panelsPerTile(tile) * PanelColumns;
@@ -35,12 +44,7 @@ static void schedulePanelStages(PanelStages &stages, Func panels, Var rowTile, V
     scheduleAccumulator(stages.accumulator, lanes, panels, tileOfPanels);
   else
     scheduleAccumulator(stages.accumulator, lanes, stages.logits, columnTile);
-  for (Func value : {stages.maximum, stages.sum})
-    value.compute_at(panels, stages.row).store_in(MemoryType::Stack);
-  for (auto &[half, halfLanes] : stages.halves) {
-    half.compute_at(panels, stages.row).store_in(MemoryType::Stack).bound(stages.lane, 0, halfLanes);
-    half.vectorize(stages.lane, std::min(halfLanes, lanes)).unroll(stages.lane);
-  }
+  schedulePanelSums(stages, lanes, panels, stages.row);
 }
 
 static void scheduleClass(VocabularyStages &stages, Stage stage, size_t index,
@@ -91,6 +95,12 @@ void scheduleLogSum(LogSumStages &s, int lanes, Func consumer, Var row) {
   }
   for (Func value : {s.maximum, s.logSum})
     value.compute_at(consumer, row).store_in(MemoryType::Stack);
+}
+
+void scheduleRowLogSum(RowLogSumStages &stages, int lanes, Func consumer, Var row) {
+  stages.panels.compute_at(consumer, row).store_in(LargeStack);
+  schedulePanelSums(stages.sums, lanes, stages.panels, stages.sums.panel);
+  scheduleLogSum(stages.logSum, lanes, consumer, row);
 }
 
 void scheduleTop(TopStages &stages, VocabularyStages &vocabulary, int lanes) {
