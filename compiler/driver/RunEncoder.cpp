@@ -214,9 +214,9 @@ void EncoderRunner::printVectors(const Batch &batch) {
   std::vector<std::vector<float>> hidden;
   std::vector<float> pooled;
   if (!sources.empty() && isPooled)
-    pooled = sessionFor(batch).pool(sources, model.width(), types);
+    pooled = sessionFor(batch).pool(sources, types);
   else if (!sources.empty())
-    hidden = sessionFor(batch).encode(sources, model.width(), types);
+    hidden = sessionFor(batch).encode(sources, types);
   size_t next = 0;
   for (size_t i = 0; i < batch.size(); ++i) {
     if (batch[i]->ids.empty()) {

@@ -28,6 +28,7 @@ public:
 
 private:
   void begin();
+  void usePrompt(SentenceRules &sentence, attnrt_ids prompt) const;
   void scorePrefixes();
   std::unique_ptr<Search> makeSearch(size_t sentence) const;
   void step();
@@ -63,7 +64,7 @@ void Decoder::begin() {
              (rules.candidatesWanted() > MostCandidates && (session.capacity().uses & ATTNRT_USE_SAMPLE));
   session.encode(sources, static_cast<int>(sources.size()) * rules.hypotheses, rules.search.maxLength);
   for (size_t s = 0; !session.model().decoder().hasSource && s < sources.size(); ++s)
-    rules.sentences[s].prompt.assign(sources[s].ids, sources[s].ids + sources[s].count);
+    usePrompt(rules.sentences[s], sources[s]);
   for (size_t s = 0; s < sources.size(); ++s)
     session.startFrom(s, rules.sentences[s].start);
   if (options.prefixes)
@@ -71,6 +72,13 @@ void Decoder::begin() {
   for (size_t s = 0; s < sources.size(); ++s)
     searches.push_back(makeSearch(s));
   session.startRows();
+}
+
+/// Outputs end where the model has no more positions. The last token of all is not read again.
+void Decoder::usePrompt(SentenceRules &sentence, attnrt_ids prompt) const {
+  sentence.prompt.assign(prompt.ids, prompt.ids + prompt.count);
+  if (const std::optional<int64_t> limit = session.model().decoder().targetLimit)
+    sentence.maxLength = static_cast<int>(std::min<int64_t>(sentence.maxLength, *limit - (prompt.count - 1)));
 }
 
 /// A prefix's tokens need not be among the candidates: their log-probabilities come from the entry `score`.
@@ -94,14 +102,15 @@ void Decoder::scorePrefixes() {
 }
 
 std::unique_ptr<Search> Decoder::makeSearch(size_t sentence) const {
+  SearchRules search = rules.search;
+  search.maxLength = rules.sentences[sentence].maxLength;
   if (rules.samples)
-    return std::make_unique<SampleSearch>(rules.search, rules.sampling, options.first_sentence + sentence);
+    return std::make_unique<SampleSearch>(search, rules.sampling, options.first_sentence + sentence);
   if (rules.alternatives)
-    return std::make_unique<AlternativesSearch>(rules.search, rules.search.nBest,
-                                                rules.minAlternativeProbability);
+    return std::make_unique<AlternativesSearch>(search, search.nBest, rules.minAlternativeProbability);
   if (rules.groups > 1)
-    return std::make_unique<DiverseSearch>(rules.search, rules.groups, rules.diversityPenalty);
-  return std::make_unique<BeamSearch>(rules.search);
+    return std::make_unique<DiverseSearch>(search, rules.groups, rules.diversityPenalty);
+  return std::make_unique<BeamSearch>(search);
 }
 
 void Decoder::step() {

@@ -135,7 +135,6 @@ TokenRules makeTokenRules(const DecoderInfo &decoder, const attnrt_decode_option
   TokenRules rules;
   rules.ends = decoder.tokens.ends;
   rules.minLength = options.min_length;
-  rules.maxLength = options.max_length;
   rules.repetitionPenalty = options.repetition_penalty;
   rules.penalizesLogits = options.sample || options.beam == 1; // as in Transformers
   rules.noRepeatNgramSize = options.no_repeat_ngram_size;
@@ -199,6 +198,7 @@ std::vector<SentenceRules> makeSentenceRules(size_t count, const DecoderInfo &de
   for (size_t s = 0; s < count; ++s) {
     const int32_t language = languageOf(s, decoder, options);
     const bool startsFromIt = language >= 0 && decoder.tokens.isLanguage(decoder.tokens.start);
+    sentences[s].maxLength = options.max_length;
     sentences[s].start = startsFromIt ? language : decoder.tokens.start;
     sentences[s].forced = makeForced(s, startsFromIt ? -1 : language, decoder.targetVocabulary, options);
     if (lists == 0)

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace attnrt {
@@ -115,7 +116,7 @@ protected:
 /// A search whose hypotheses form one tree.
 class TreeSearch : public Search {
 public:
-  explicit TreeSearch(const SearchRules &rules) : rules(rules) {}
+  explicit TreeSearch(SearchRules rules) : rules(std::move(rules)) {}
 
   int liveCount() const override { return static_cast<int>(live.size()); }
   std::vector<int32_t> output(int row) const override { return tree.ids(live[row]); }
@@ -125,7 +126,7 @@ public:
 protected:
   int length() const { return live.empty() ? 0 : tree.length(live[0]); }
 
-  const SearchRules &rules;
+  const SearchRules rules;
   HypothesisTree tree;
   std::vector<int> live{-1}; // nodes; all have the same length
   std::vector<int> finished; // nodes

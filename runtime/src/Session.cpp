@@ -96,12 +96,6 @@ void Session::placeSources(std::span<const attnrt_ids> sources) {
   size(Source) = static_cast<int64_t>(longest);
 }
 
-void Session::checkPositions(int64_t count) const {
-  const std::optional<int64_t> limit = owner->decoder().targetLimit;
-  check(!limit || count <= *limit, ATTNRT_OUT_OF_RANGE, "the prompt and what follows it may have ", count,
-        " tokens, the model has positions for ", *limit);
-}
-
 void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPosition) {
   placeSources(sources);
   starts.assign(sources.size(), owner->decoder().tokens.start);
@@ -110,8 +104,8 @@ void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPos
   size(History) = size(Target) = size(Candidate) = 1;
   if (!hasPrompts())
     return call("encode", {sourceIds.data(), sourceLengths.data()});
-  size(Capacity) = size(Source) - 1 + lastPosition; // the last token's successor is not read again
-  checkPositions(size(Capacity));
+  const int64_t wanted = size(Source) - 1 + lastPosition; // the last token's successor is not read again
+  size(Capacity) = std::min(wanted, owner->decoder().targetLimit.value_or(wanted));
 }
 
 /// Fills the caches with the prompts but for their last tokens, which the first step reads.
@@ -246,9 +240,11 @@ std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targe
   const int longest = placeTargets(targets, ends);
   size(Target) = longest;
   std::vector<void *> tensors = {targetIds.data(), labels.data()};
-  if (hasPrompts())
-    checkPositions(longest);
-  else
+  const std::optional<int64_t> limit = owner->decoder().targetLimit;
+  check(!hasPrompts() || !limit || longest <= *limit, ATTNRT_OUT_OF_RANGE,
+        "a prompt and what follows it have ", longest, " tokens, the model has positions for ",
+        limit.value_or(0));
+  if (!hasPrompts())
     tensors.push_back(sourceLengths.data());
   tensors.push_back(results.data());
   callFor(ATTNRT_USE_SCORE, "score", std::move(tensors));

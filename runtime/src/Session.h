@@ -69,7 +69,6 @@ private:
   bool hasPrompts() const { return !owner->decoder().hasSource; }
   int64_t mostPositions() const { return int64_t(room.target) + (hasPrompts() ? room.source : 0); }
   void placeSources(std::span<const attnrt_ids> sources);
-  void checkPositions(int64_t count) const;
   void prefill();
   void placeRows(const std::vector<StepRow> &next);
   size_t firstLabel(size_t sentence) const;

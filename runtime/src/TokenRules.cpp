@@ -162,7 +162,7 @@ int TokenRules::forbiddable() const {
 std::vector<Candidate> chooseCandidates(const TokenRules &rules, const SentenceRules &sentence,
                                         std::span<const int32_t> history, const NextTokens &next,
                                         size_t wanted) {
-  if (rules.forcedLast && history.size() == static_cast<size_t>(rules.maxLength))
+  if (rules.forcedLast && history.size() == static_cast<size_t>(sentence.maxLength))
     return {{*rules.forcedLast, 0, 0}};
   const std::vector<int32_t> read = readBefore(sentence, history);
   const std::vector<int32_t> forbidden = findForbidden(rules, sentence, history.size() - 1, read);

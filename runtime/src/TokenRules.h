@@ -33,7 +33,7 @@ struct NextTokens {
 /// The rules of a request.
 struct TokenRules {
   std::vector<int32_t> ends;
-  int minLength = 0, maxLength = 1;
+  int minLength = 0;
   float repetitionPenalty = 1;
   bool penalizesLogits = false;               // not log-probabilities
   int noRepeatNgramSize = 0;                  // 0: none
@@ -52,6 +52,7 @@ struct TokenRules {
 
 /// What a sentence adds to the request's rules.
 struct SentenceRules {
+  int maxLength = 1; // of its outputs, the end token counted
   int32_t start = 0;
   std::vector<int32_t> prompt;    // read before the output, instead of a start token; empty: there is none
   std::vector<Candidate> forced;  // how each of its outputs begins

@@ -429,8 +429,8 @@ class Usage(BundleTest):
         self.refuse(1, "'../x' is no file beside the index", "compile", GRAPH, "-o", self.folder / "x", "--weights", index)
 
     def test_tokenizers_may_be_called_like_files_of_the_bundle(self):
-        words = "".join(f"{word}\n" for word in ("<pad>", "<s>", "</s>", "a", "b", "c"))
-        sides = {"source": "manifest.json", "target": "libtiny.so"}
+        words = json.dumps(["<pad>", "<s>", "</s>", "a", "b", "c"])
+        sides = {"source": "manifest.json", "target": "weights.safetensors"}
         for name in sides.values():
             (self.folder / name).write_text(words)
         sides = ", ".join(f"{side}: {{kind: vocabulary, file: {name}}}" for side, name in sides.items())
@@ -440,7 +440,7 @@ class Usage(BundleTest):
                         f"  tokenizer: {{{sides}}}\n")
         bundle = self.compile_ok("tiny", "--target", "x86-64", spec=spec, weights="random:1")
         self.assertIn("source-manifest.json", os.listdir(bundle))
-        self.assertIn("target-libtiny.so", os.listdir(bundle))
+        self.assertIn("target-weights.safetensors", os.listdir(bundle))
         done = attnc("run", bundle, "--max-length", 3, input="a b c\n")
         self.assertEqual((0, 1), (done.returncode, done.stdout.count("\n")), done.stderr)
 

@@ -102,8 +102,8 @@ int main(void) {
                            "  if (count != 2) return 1;\n  const attnrt_variant *best = tiles_best_variant();\n"
                            "  char *weights = aligned_alloc(64, 1 << 16), *arena = aligned_alloc(64, 1 << 20);\n"
                            "  for (int i = 0; i < 1 << 16; ++i) weights[i] = 0;\n"
-                           "  if (tiles_arena_tiles(32) > 1 << 20) return 2;\n"
-                           "  puts(best->name);\n  return tiles_run_tiles(0, best, weights, arena, 32, x, y);\n}\n")
+                           "  if (tiles_arena_graph(32) > 1 << 20) return 2;\n"
+                           "  puts(best->name);\n  return tiles_run_graph(0, best, weights, arena, 32, x, y);\n}\n")
         subprocess.run([*CC, "-std=c11", "-pedantic", "-Wall", "-Werror", program, f"-I{bundle}", bundle / "libtiles.a", "-lm",
                         "-o", self.folder / "program"], check=True)
         done = subprocess.run([self.folder / "program", "run"], capture_output=True, text=True)

@@ -104,10 +104,15 @@ class DecoderTest(unittest.TestCase):
             self.assertFalse(set(prompt) & set(new))
 
     def test_prompt_and_output_share_the_positions(self):
-        done = attnc("run", self.bundle, "--ids", "--max-length", 23, text=ids(PROMPTS[2]) + "\n", check=False)
+        for search in ([], ["--beam", 3], ["--sample"]):
+            rules = ["--suppress-tokens", 2, *search]
+            (cut,), (long,) = self.decode([PROMPTS[2], PROMPTS[0]], *rules, "--max-length", 40)
+            self.assertEqual((22, 40), (len(cut["ids"]), len(long["ids"]))) # 27 + 22: the last token is not read
+            self.assertEqual([[cut]], self.decode([PROMPTS[2]], *rules, "--max-length", 22))
+            self.assert_probable(PROMPTS[2], cut)
+        done = attnc("score", self.bundle, "--ids", text=f"{ids(PROMPTS[2])}\t{ids(range(3, 25))}\n", check=False)
         self.assertEqual(1, done.returncode)
-        self.assertIn("may have 49 tokens, the model has positions for 48", done.stderr)
-        self.assertEqual(1, len(self.decode([PROMPTS[2]], "--max-length", 22)))
+        self.assertIn("a prompt and what follows it have 49 tokens, the model has positions for 48", done.stderr)
 
     def test_a_prefix_may_fill_the_positions(self):
         prefix = list(range(3, 25))

@@ -159,7 +159,8 @@ typedef struct attnrt_session attnrt_session;
 
 typedef enum attnrt_use {
   ATTNRT_USE_DECODE = 1, /* greedy and beam search */
-  ATTNRT_USE_SAMPLE = 2, /* sampling, and the rules that look at every token (docs/decoding.md) */
+  ATTNRT_USE_SAMPLE =
+      2, /* sampling, the rules that look at every token (docs/decoding.md), faster wide beams */
   ATTNRT_USE_SCORE = 4,  /* attnrt_score(), and prefixes */
   ATTNRT_USE_ATTEND = 8, /* attnrt_attend() */
   ATTNRT_USE_ALL = 15
@@ -235,7 +236,7 @@ typedef struct attnrt_decode_options {
   float length_penalty;
   int32_t stopping;   /* an attnrt_stopping */
   int32_t min_length; /* tokens before the end token is allowed */
-  int32_t max_length; /* tokens, the end token counted */
+  int32_t max_length; /* tokens, the end token counted; fewer where the model has no more positions */
   int32_t sample;     /* 1 draws tokens instead of searching; `beam` is ignored then */
   float temperature;
   int32_t top_k; /* 0: all */

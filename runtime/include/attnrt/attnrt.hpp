@@ -13,6 +13,7 @@
 
 #include "attnrt/attnrt.h"
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -160,7 +161,8 @@ private:
 
 class Session {
 public:
-  Session(const Model &model, const attnrt_session_options &options) {
+  Session(const Model &model, const attnrt_session_options &options)
+      : width(attnrt_model_width(model.handle())) {
     attnrt_session *made = nullptr;
     check(attnrt_session_create(model.handle(), &options, &made));
     session.reset(made);
@@ -207,9 +209,8 @@ public:
     return lists;
   }
 
-  /// Hidden states of an encoder: one list per source, source.size() x width.
-  std::vector<std::vector<float>> encode(std::span<const Ids> sources, size_t width,
-                                         std::span<const Ids> types = {}) {
+  /// Hidden states of an encoder: one list per source, source.size() x the model's width.
+  std::vector<std::vector<float>> encode(std::span<const Ids> sources, std::span<const Ids> types = {}) {
     size_t count = 0;
     for (const Ids &source : sources)
       count += source.size() * width;
@@ -225,8 +226,8 @@ public:
     return lists;
   }
 
-  /// sources.size() x width
-  std::vector<float> pool(std::span<const Ids> sources, size_t width, std::span<const Ids> types = {}) {
+  /// sources.size() x the model's width
+  std::vector<float> pool(std::span<const Ids> sources, std::span<const Ids> types = {}) {
     std::vector<float> pooled(sources.size() * width);
     check(attnrt_encode(handle(), sources.size(), view(sources).data(), viewTypes(sources, types).data(),
                         nullptr, pooled.data()));
@@ -240,7 +241,8 @@ public:
   };
   std::vector<Prediction> predict(std::span<const Ids> sources, std::span<const attnrt_place> places,
                                   int32_t candidates, std::span<const Ids> types = {}) {
-    Ids ids(places.size() * candidates);
+    Ids ids(places.size() *
+            static_cast<size_t>(std::max(candidates, 1))); // what is less, attnrt_predict() refuses
     std::vector<float> values(ids.size());
     const attnrt_places all{places.size(), places.data()};
     check(attnrt_predict(handle(), sources.size(), view(sources).data(), viewTypes(sources, types).data(),
@@ -288,6 +290,7 @@ private:
     void operator()(attnrt_session *made) const { attnrt_session_destroy(made); }
   };
   std::unique_ptr<attnrt_session, Destroy> session;
+  size_t width;
 };
 
 } // namespace attnrt::api
