@@ -430,7 +430,7 @@ class Usage(BundleTest):
 
     def test_tokenizers_may_be_called_like_files_of_the_bundle(self):
         words = json.dumps(["<pad>", "<s>", "</s>", "a", "b", "c"])
-        sides = {"source": "manifest.json", "target": "weights.safetensors"}
+        sides = {"source": "manifest.json", "target": "words.json"}
         for name in sides.values():
             (self.folder / name).write_text(words)
         sides = ", ".join(f"{side}: {{kind: vocabulary, file: {name}}}" for side, name in sides.items())
@@ -440,7 +440,7 @@ class Usage(BundleTest):
                         f"  tokenizer: {{{sides}}}\n")
         bundle = self.compile_ok("tiny", "--target", "x86-64", spec=spec, weights="random:1")
         self.assertIn("source-manifest.json", os.listdir(bundle))
-        self.assertIn("target-weights.safetensors", os.listdir(bundle))
+        self.assertIn("words.json", os.listdir(bundle))
         done = attnc("run", bundle, "--max-length", 3, input="a b c\n")
         self.assertEqual((0, 1), (done.returncode, done.stdout.count("\n")), done.stderr)
 
