@@ -77,8 +77,10 @@ void Decoder::begin() {
 /// Outputs end where the model has no more positions. The last token of all is not read again.
 void Decoder::usePrompt(SentenceRules &sentence, attnrt_ids prompt) const {
   sentence.prompt.assign(prompt.ids, prompt.ids + prompt.count);
-  if (const std::optional<int64_t> limit = session.model().decoder().targetLimit)
-    sentence.maxLength = static_cast<int>(std::min<int64_t>(sentence.maxLength, *limit - (prompt.count - 1)));
+  const std::optional<int64_t> limit = session.model().decoder().targetLimit;
+  const auto readBefore = static_cast<int64_t>(prompt.count) - 1;
+  if (limit)
+    sentence.maxLength = static_cast<int>(std::min<int64_t>(sentence.maxLength, *limit - readBefore));
 }
 
 /// A prefix's tokens need not be among the candidates: their log-probabilities come from the entry `score`.
