@@ -5,6 +5,7 @@
 
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Failure.h"
+#include "compiler/driver/Flags.h"
 #include "compiler/driver/Frontend.h"
 #include "compiler/driver/WeightErrors.h"
 #include "compiler/emit/ConstantWeights.h"
@@ -172,6 +173,7 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
           "--weights", options->weights,
           "Instead of the spec's weights: a safetensors file, a folder that holds model.safetensors, or "
           "random:SEED")
+      ->check(weightSource())
       ->type_name("FILE");
   command->add_option("--schedules", options->schedules, "Tuned schedules; not built yet")->type_name("FILE");
   CLI::Option *phase =

@@ -198,13 +198,39 @@ DecodingOptions::DecodingOptions(const Model &model, const DecodingFlags &flags)
   setTokenRules(flags);
   if (!flags.targetLanguage.empty())
     options.target_language = findLanguage(model, "--target-language", flags.targetLanguage);
+  setSampling(flags);
+  refuseIdle(flags);
+}
+
+void DecodingOptions::setSampling(const DecodingFlags &flags) {
   assign(options.sample, flags.samples);
   assign(options.top_k, flags.topK);
   assign(options.top_p, flags.topP);
   assign(options.min_p, flags.minP);
   assign(options.typical_p, flags.typicalP);
   assign(options.temperature, flags.temperature);
-  options.seed = flags.seed;
+  assign(options.seed, flags.seed);
+}
+
+/// A flag that would have no effect is a mistake: of samples without sampling, of beams with it.
+void DecodingOptions::refuseIdle(const DecodingFlags &flags) const {
+  const struct {
+    const char *flag;
+    bool isGiven, isOfSamples;
+  } all[] = {{"--top-k", flags.topK.has_value(), true},
+             {"--top-p", flags.topP.has_value(), true},
+             {"--min-p", flags.minP.has_value(), true},
+             {"--typical-p", flags.typicalP.has_value(), true},
+             {"--temperature", flags.temperature.has_value(), true},
+             {"--seed", flags.seed.has_value(), true},
+             {"--beam", flags.beam.has_value(), false},
+             {"--patience", flags.patience.has_value(), false},
+             {"--early-stopping", flags.earlyStopping.has_value(), false}};
+  for (const auto &[flag, isGiven, isOfSamples] : all)
+    if (isGiven && isOfSamples != (options.sample != 0))
+      throw CLI::ValidationError(flag, isOfSamples
+                                           ? "has no effect without --sample"
+                                           : "has no effect on samples: give --no-sample, or leave it out");
 }
 
 void DecodingOptions::setSearch(const DecodingFlags &flags) {

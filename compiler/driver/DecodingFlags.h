@@ -27,7 +27,7 @@ struct DecodingFlags {
   std::optional<float> minAlternativeProbability, topP, minP, typicalP, temperature;
   bool renormalizes = false;
   std::optional<bool> samples;
-  uint64_t seed = 0;
+  std::optional<uint64_t> seed;
 };
 
 void addDecodingFlags(CLI::App &command, DecodingFlags &flags);
@@ -48,6 +48,8 @@ public:
 private:
   void setSearch(const DecodingFlags &flags);
   void setTokenRules(const DecodingFlags &flags);
+  void setSampling(const DecodingFlags &flags);
+  void refuseIdle(const DecodingFlags &flags) const;
 
   attnrt_decode_options options;
   std::vector<Ids> badWords;

@@ -4,6 +4,7 @@
 // Prints what the passes fused, what they did not and why, in the order of the spec's lines.
 
 #include "compiler/driver/Commands.h"
+#include "compiler/driver/Flags.h"
 #include "compiler/driver/Frontend.h"
 
 #include "mlir/IR/Location.h"
@@ -97,6 +98,8 @@ void addExplainCommand(CLI::App &app, int &exitCode) {
   auto spec = std::make_shared<std::string>(), weights = std::make_shared<std::string>();
   CLI::App *command = app.add_subcommand("explain", "Tell what fused with what, what did not, and why");
   command->add_option("SPEC", *spec, "The model's YAML file")->required()->type_name("FILE");
-  command->add_option("--weights", *weights, "As for compile: random:SEED needs no file")->type_name("FILE");
+  command->add_option("--weights", *weights, "As for compile: random:SEED needs no file")
+      ->check(weightSource())
+      ->type_name("FILE");
   command->callback([=, &exitCode] { exitCode = explain(*spec, *weights); });
 }

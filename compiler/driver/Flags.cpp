@@ -3,6 +3,7 @@
 
 #include "compiler/driver/Flags.h"
 #include "compiler/spec/MapReader.h"
+#include "compiler/spec/ReadSpec.h"
 #include "compiler/spec/Words.h"
 
 #include <sstream>
@@ -21,7 +22,7 @@ CLI::Validator makeValidator(attnrt::Range range, bool isWhole) {
   const auto check = [=](std::string &given) -> std::string {
     const std::optional<double> value = parseNumber(given);
     if (!value || (isWhole && !parseInteger(given)))
-      return quote(given) + (isWhole ? " is no whole number from " : " is no number from ") +
+      return quote(given) + (isWhole ? " is not a whole number from " : " is not a number from ") +
              rangeText(range);
     return range.holds(*value) ? "" : quote(given) + " is not in " + rangeText(range);
   };
@@ -33,6 +34,16 @@ CLI::Validator makeValidator(attnrt::Range range, bool isWhole) {
 CLI::Validator wholeIn(attnrt::Range range) { return makeValidator(range, true); }
 
 CLI::Validator numberIn(attnrt::Range range) { return makeValidator(range, false); }
+
+CLI::Validator weightSource() {
+  const auto check = [](std::string &given) -> std::string {
+    WeightSource source;
+    Diagnostics diagnostics;
+    readWeightOption(given, source, diagnostics);
+    return diagnostics.hasErrors() ? diagnostics.all().front().message : "";
+  };
+  return {check, ""};
+}
 
 void addBundleFlags(CLI::App &command, BundleOptions &options, const std::string &group) {
   command.add_option("BUNDLE", options.folder, "Folder written by 'attnc compile'")

@@ -17,6 +17,9 @@ CLI::Validator wholeIn(attnrt::Range range);
 /// Accepts numbers of `range`.
 CLI::Validator numberIn(attnrt::Range range);
 
+/// Accepts `random:SEED` with a seed that is a number, and paths.
+CLI::Validator weightSource();
+
 /// The bundle's folder, its first argument, and what it runs on, in the help's part `group`.
 void addBundleFlags(CLI::App &command, BundleOptions &options, const std::string &group);
 

@@ -42,14 +42,14 @@ std::string describeMistake(const CLI::App &app, const CLI::ParseError &error) {
   for (const std::string &word : unknown)
     if (word.starts_with("-")) {
       const std::string flag = word.substr(0, word.find('='));
-      return attnc::quote(flag) + " is no option of '" + name + "'" +
+      return attnc::quote(flag) + " is not an option of '" + name + "'" +
              attnc::didYouMean(flag, optionNames(command));
     }
   if (&command != &app)
     return unknown.empty() ? error.what()
                            : attnc::quote(unknown.front()) + " is one argument too many for '" + name + "'";
   return unknown.empty() ? "a command is missing; known are " + attnc::listed(commandNames(app))
-                         : attnc::quote(unknown.front()) + " is no command" +
+                         : attnc::quote(unknown.front()) + " is not a command" +
                                attnc::didYouMeanOrKnown(unknown.front(), commandNames(app));
 }
 

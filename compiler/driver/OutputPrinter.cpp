@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
 
 namespace attnc {
@@ -32,10 +31,8 @@ void OutputPrinter::print(size_t lineNumber, const std::vector<Hypothesis> &nBes
     if (rank < nBest.size()) {
       const Hypothesis &hypothesis = nBest[rank];
       std::cout << codec.write(hypothesis.ids);
-      char score[32]; // nine digits give a float back exactly
-      std::snprintf(score, sizeof score, "\t%.9g", static_cast<double>(hypothesis.score));
       if (format.scores)
-        std::cout << score;
+        std::cout << '\t' << formatFloat(hypothesis.score);
       const std::vector<size_t> alignment =
           format.alignments ? alignmentOf(hypothesis) : std::vector<size_t>();
       for (size_t target = 0; target < alignment.size(); ++target)

@@ -5,6 +5,7 @@
 
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Failure.h"
+#include "compiler/driver/Flags.h"
 #include "compiler/driver/WeightErrors.h"
 #include "compiler/emit/RepackBundle.h"
 #include "compiler/spec/ReadSpec.h"
@@ -23,17 +24,12 @@ void addPackCommand(CLI::App &app, int &exitCode) {
           "WEIGHTS", options->weights,
           "A safetensors file (F32, F16 or BF16), a folder that holds model.safetensors, or random:SEED")
       ->required()
+      ->check(attnc::weightSource())
       ->type_name("FILE");
   command->callback([options, &exitCode] {
     attnc::WeightSource source;
-    attnc::Diagnostics diagnostics;
-    diagnostics.setSource("attnc", "");
-    attnc::readWeightOption(options->weights, source, diagnostics);
-    if (diagnostics.hasErrors()) {
-      diagnostics.print(std::cerr);
-      exitCode = 1;
-      return;
-    }
+    attnc::Diagnostics none; // the option's check has found any
+    attnc::readWeightOption(options->weights, source, none);
     llvm::Expected<std::vector<attnc::WeightError>> errors = attnc::repackBundle(options->bundle, source);
     exitCode = errors ? 0 : attnc::fail(errors.takeError());
     if (errors)

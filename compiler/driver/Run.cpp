@@ -86,16 +86,17 @@ void Runner::readPrefix() {
   }
 }
 
-/// What is wrong with all lines is told once, before any of them.
+/// What is wrong with all lines is said once, before any of them.
 void Runner::checkOptions() {
   const attnrt_ids view{prefix.size(), prefix.data()};
-  decoding->prefixes = prefix.empty() ? nullptr : &view;
+  attnrt_decode_options all = *decoding;
+  all.prefixes = prefix.empty() ? nullptr : &view;
+  all.return_attention |= !options.attention.empty();
   try {
-    model.checkOptions(*decoding);
+    model.checkOptions(all);
   } catch (const attnrt::api::Error &error) {
     throw CLI::ValidationError(error.what());
   }
-  decoding->prefixes = nullptr;
   if (options.batchTokens > 0 && decoding->sample)
     throw CLI::ValidationError(
         "--batch-tokens is not for samples, which depend on their place among the lines");
@@ -349,7 +350,7 @@ int run(const CLI::App &command, const RunOptions &options) {
     return runOnEncoder(command, options, model);
   refuseGraph(model);
   refuseOptions(command, {"--vectors", "--fill-mask"}, /*areAllowed=*/false,
-                "'" + model.name() + "': it is no encoder that stands alone");
+                "'" + model.name() + "': it is not an encoder that stands alone");
   return Runner(options, model).run();
 }
 

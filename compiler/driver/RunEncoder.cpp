@@ -5,10 +5,10 @@
 
 #include "compiler/driver/RunEncoder.h"
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
 #include <optional>
 #include <unistd.h>
@@ -37,8 +37,10 @@ public:
   EncoderRunner(const EncoderRunOptions &options, const Model &model)
       : options(options), model(model), manifest(Json::parse(model.manifest())),
         session(model, makeCapacity()) {
+    if (options.vectors == "pooled" && !manifest.value("pooler", false))
+      throw CLI::ValidationError("--vectors", "'" + model.name() + "' has no pooler");
     if (options.fillsMasks && manifest["tokens"]["mask"].is_null())
-      throw std::runtime_error("--fill-mask: '" + model.name() + "' names no mask token");
+      throw CLI::ValidationError("--fill-mask", "'" + model.name() + "' names no mask token");
   }
 
   int run();
@@ -148,13 +150,6 @@ Session &EncoderRunner::sessionFor(const Batch &batch) {
   for (const EncoderLine *line : batch)
     longest = std::max(longest, line->ids.size());
   return session.forLengths(longest, 0);
-}
-
-/// Nine digits give a float back exactly.
-std::string formatFloat(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
 }
 
 void printJson(const Json &json) {

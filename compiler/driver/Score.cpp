@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <numeric>
@@ -159,12 +158,6 @@ bool Scorer::print(const std::vector<Pair> &pairs) {
   }
   std::cout.flush();
   return isGood;
-}
-
-std::string formatFloat(double value) {
-  char text[32]; // nine digits give a float back exactly
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
 }
 
 void Scorer::printPair(const Pair &pair) const {

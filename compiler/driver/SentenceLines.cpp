@@ -10,6 +10,7 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <iostream>
 #include <poll.h>
@@ -24,22 +25,34 @@ Model loadBundle(const BundleOptions &options) {
   attnrt_model_options_init(&modelOptions);
   if (!options.variant.empty())
     modelOptions.variant = options.variant.c_str();
-  return Model(options.folder, &modelOptions);
+  try {
+    return Model(options.folder, &modelOptions);
+  } catch (const attnrt::api::Error &error) {
+    if (options.variant.empty() || error.status != ATTNRT_INVALID_ARGUMENT)
+      throw;
+    throw CLI::ValidationError("--variant", error.what());
+  }
 }
 
 void refuseGraph(const Model &model) {
   if (nlohmann::json::parse(model.manifest())["kind"] == "graph")
-    throw std::runtime_error("'" + std::string(model.name()) +
-                             "' is a graph: programs call its functions (docs/runtime.md)");
+    throw CLI::ValidationError("'" + std::string(model.name()) +
+                               "' is a graph: programs call its functions (docs/runtime.md)");
 }
 
 Model loadDecoder(const BundleOptions &options, const std::string &command) {
   Model model = loadBundle(options);
   if (model.width() > 0)
-    throw std::runtime_error("'" + model.name() + "' is an encoder that does not decode: 'attnc " + command +
-                             "' has no meaning for it");
+    throw CLI::ValidationError("'" + model.name() + "' is an encoder that does not decode: 'attnc " +
+                               command + "' has no meaning for it");
   refuseGraph(model);
   return model;
+}
+
+std::string formatFloat(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
 }
 
 int runCommand(const std::function<void()> &body) {
@@ -70,7 +83,7 @@ Ids parseIds(const std::string &text) {
     int32_t id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size())
-      throw std::runtime_error("'" + word + "' is no token id");
+      throw std::runtime_error("'" + word + "' is not a token id");
     ids.push_back(id);
   }
   return ids;

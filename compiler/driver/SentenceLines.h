@@ -31,10 +31,14 @@ struct BundleOptions {
 
 Model loadBundle(const BundleOptions &options);
 
-/// As above, for commands that need a model that decodes.
 /// Graphs have no tokens, so no lines to read or write.
 void refuseGraph(const Model &model);
+
+/// For commands that need a model that decodes.
 Model loadDecoder(const BundleOptions &options, const std::string &command);
+
+/// Nine digits give a float back exactly.
+std::string formatFloat(double value);
 
 /// Runs a command's body; its failure is printed to stderr. Returns the exit code: 0, or 1. Wrong usage
 /// (CLI::Error) passes through to main(), whose exit code is 2.

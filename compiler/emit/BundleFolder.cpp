@@ -45,14 +45,14 @@ llvm::Expected<BundleFolder> BundleFolder::create(llvm::StringRef destination) {
   BundleFolder folder;
   folder.destination = destination.rtrim('/').str();
   if (folder.destination.empty())
-    return llvm::createStringError("'" + destination + "' is no bundle");
+    return llvm::createStringError("'" + destination + "' is not a bundle");
   llvm::Expected<std::string> followed = followLinks(folder.destination);
   if (!followed)
     return followed.takeError();
   folder.destination = *followed;
   if (fs::exists(folder.destination) && !fs::exists(folder.destination + "/manifest.json") &&
       !isEmptyFolder(folder.destination))
-    return llvm::createStringError(folder.destination + " exists and is no bundle; it is left as it is");
+    return llvm::createStringError(folder.destination + " exists and is not a bundle; it is left as it is");
   std::string pattern = folder.destination + ".partial-XXXXXX";
   if (!mkdtemp(pattern.data()))
     return failed("cannot create a folder beside " + folder.destination,
@@ -73,7 +73,7 @@ llvm::Error BundleFolder::refuseOtherFiles() const {
   return others.empty()
              ? llvm::Error::success()
              : llvm::createStringError(destination + " holds '" + *others.begin() +
-                                       "', which is no file of the bundle there and would be lost; the "
+                                       "', which is not a file of the bundle there and would be lost; the "
                                        "folder is left as it is");
 }
 

@@ -15,7 +15,7 @@ namespace attnc {
 /// older bundle there is untouched, and whatever goes wrong leaves nothing behind.
 class BundleFolder {
 public:
-  /// Fails where `destination` exists and is no bundle, or its parent cannot be written.
+  /// Fails where `destination` exists and is not a bundle, or its parent cannot be written.
   static llvm::Expected<BundleFolder> create(llvm::StringRef destination);
   /// Fails where the bundle that would be replaced stands beside files of somebody else, which would be lost.
   llvm::Error refuseOtherFiles() const;

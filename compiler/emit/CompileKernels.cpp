@@ -49,12 +49,12 @@ std::string runJob(const Job &job, StringRef compiler) {
 std::vector<std::string> runJobs(llvm::ArrayRef<Job> jobs, StringRef compiler,
                                  const KernelProgress &progress) {
   std::atomic<size_t> next = 0;
-  std::mutex told;
+  std::mutex reporting;
   std::vector<std::string> errors(jobs.size());
   auto work = [&] {
     for (size_t i; (i = next++) < jobs.size() && !wasInterrupted();) {
       {
-        std::lock_guard<std::mutex> lock(told);
+        std::lock_guard<std::mutex> lock(reporting);
         progress(jobs[i].object, i + 1, jobs.size());
       }
       errors[i] = runJob(jobs[i], compiler);

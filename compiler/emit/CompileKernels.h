@@ -22,7 +22,7 @@ struct KernelObject {
   bool addsBfloats = false; // calls a function of emit/shim that adds up products of bfloat16
 };
 
-/// What the one who compiles is told: the kernel being started, its number from 1, and how many there are.
+/// What a progress display needs: the kernel being started, its number from 1, and how many there are.
 using KernelProgress = std::function<void(const KernelObject &object, size_t number, size_t total)>;
 
 /// Compiles every kernel of `planned` for every variant into `folder`, in the order variant by variant,

@@ -117,7 +117,7 @@ llvm::Expected<CpuVariant> parseOne(StringRef text, NarrowWeights narrow) {
       if (!variant || runsHere(*variant))
         return variant;
     }
-    return llvm::createStringError("this machine is no x86-64: this version compiles for no other");
+    return llvm::createStringError("this machine is not x86-64: this version compiles for no other");
   }
   for (const NamedTarget &named : defaults)
     if (named.name == text)

@@ -19,7 +19,7 @@ llvm::Expected<Json> readManifestFile(const std::string &folder) {
   Json manifest = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (!manifest.is_object() || !manifest.contains("weights") || !manifest["weights"].is_object() ||
       !manifest["weights"].contains("tensors") || !manifest["weights"]["tensors"].is_array())
-    return llvm::createStringError(path + ": is no manifest of a bundle");
+    return llvm::createStringError(path + ": is not a manifest of a bundle");
   if (manifestText(manifest) != text)
     return llvm::createStringError(
         path + ": does not end with the hash of its text: it is damaged or was changed by hand");

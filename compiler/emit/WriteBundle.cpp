@@ -81,8 +81,8 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, Json &ma
   return linkBundle(link);
 }
 
-/// What the runtime has just found wrong with a tokenizer's copy in `folder`, told at the place in the spec
-/// that names its file.
+/// What the runtime has just found wrong with a tokenizer's copy in `folder`, reported at the place in the
+/// spec that names its file.
 llvm::Error tokenizerError(const Spec &spec, const std::string &side, const BundleFolder &folder) {
   const ModelSpec &model = *spec.model;
   const Location where = (side == "source" ? model.sourceTokenizer : model.targetTokenizer).file.where;

@@ -211,7 +211,7 @@ static std::string explainUnread(const std::string &path) {
   if (!std::filesystem::exists(status))
     return "there is no such file";
   if (!std::filesystem::is_regular_file(status))
-    return "this is no regular file";
+    return "this is not a regular file";
   if (std::filesystem::file_size(path, error) > maxSpecBytes && !error)
     return "the file is larger than " + std::to_string(maxSpecBytes) + " bytes";
   return "the file cannot be read";

@@ -15,7 +15,7 @@ static std::string readText(const fs::path &path) {
   constexpr uintmax_t largestFile = 64 << 20; // four times the largest that is known
   std::error_code failure;
   if (!fs::is_regular_file(path, failure))
-    throw TokenizerError{path.string() + ": is no file"};
+    throw TokenizerError{path.string() + ": is not a file"};
   uintmax_t size = fs::file_size(path, failure);
   if (failure || size > largestFile)
     throw TokenizerError{path.string() + ": has more than " + std::to_string(largestFile) + " bytes"};

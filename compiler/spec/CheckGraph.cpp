@@ -61,7 +61,7 @@ private:
 void GraphChecker::define(const Located<std::string> &name) {
   if (!isIdentifier(*name))
     diagnostics.error(name.where,
-                      quote(*name) + " is no name: letters, digits and _, not a digit first, at most 64");
+                      quote(*name) + " is not a name: letters, digits and _, not a digit first, at most 64");
   auto [known, isNew] = defined.try_emplace(*name, name.where);
   if (isNew) {
     names.push_back(*name);
@@ -75,7 +75,7 @@ void GraphChecker::checkAxes(const GraphInput &input) {
   std::map<std::string, Location> seen;
   for (const GraphAxis &axis : input.shape) {
     if (!isIdentifier(*axis.name))
-      diagnostics.error(axis.name.where, quote(*axis.name) + " is no axis name: letters, digits and _");
+      diagnostics.error(axis.name.where, quote(*axis.name) + " is not an axis name: letters, digits and _");
     else if (auto [known, isNew] = seen.try_emplace(*axis.name, axis.name.where); !isNew)
       diagnostics.error(axis.name.where, "two axes of one input are called " + quote(*axis.name));
   }
@@ -113,7 +113,7 @@ void GraphChecker::checkReader(const Located<std::string> &name) {
   read.insert(*name);
   if (!defined.count(*name) && !diagnostics.isFull()) // guessing takes time for each error
     diagnostics.error(name.where,
-                      quote(*name) + " is no input, weight or op" + didYouMeanOrKnown(*name, names));
+                      quote(*name) + " is not an input, weight or op" + didYouMeanOrKnown(*name, names));
 }
 
 void GraphChecker::checkReaders() {
@@ -126,7 +126,7 @@ void GraphChecker::checkReaders() {
     bool isOp = std::any_of(graph.ops.begin(), graph.ops.end(),
                             [&](const GraphOp &op) { return *op.name == *output; });
     if (defined.count(*output) && !isOp)
-      diagnostics.error(output.where, "output " + quote(*output) + " is no op");
+      diagnostics.error(output.where, "output " + quote(*output) + " is not an op");
     if (!outputs.insert(*output).second)
       diagnostics.error(output.where, "output " + quote(*output) + " is given twice");
   }
@@ -135,7 +135,7 @@ void GraphChecker::checkReaders() {
 void GraphChecker::reportUnread() {
   for (const std::string &name : names)
     if (!read.count(name))
-      diagnostics.error(defined[name], "nothing reads " + quote(name) + ", and it is no output");
+      diagnostics.error(defined[name], "nothing reads " + quote(name) + ", and it is not an output");
 }
 
 /// Reads the expressions of a score map, whose tables are its other operands.
@@ -176,7 +176,8 @@ void GraphChecker::checkStrides(const GraphStrides &strides) {
   bool isOutput = std::any_of(graph.outputs.begin(), graph.outputs.end(),
                               [&](const Located<std::string> &known) { return *known == *tensor; });
   if (input == graph.inputs.end() && !isOutput)
-    return diagnostics.error(tensor.where, quote(*tensor) + " is no input or output, so it has no strides");
+    return diagnostics.error(tensor.where,
+                             quote(*tensor) + " is not an input or output, so it has no strides");
   if (input != graph.inputs.end() && strides.strides.size() + 1 != input->shape.size())
     diagnostics.error(tensor.where, quote(*tensor) + " has " + std::to_string(strides.strides.size()) +
                                         " strides, but " + std::to_string(input->shape.size()) +
@@ -184,7 +185,7 @@ void GraphChecker::checkStrides(const GraphStrides &strides) {
   for (const GraphAxis &stride : strides.strides)
     if (!stride.extent && (!isIdentifier(*stride.name) || defined.count(*stride.name)))
       diagnostics.error(stride.name.where, quote(*stride.name) +
-                                               " is no name for a stride: letters, digits and _, " +
+                                               " is not a name for a stride: letters, digits and _, " +
                                                "and no other value's");
 }
 
@@ -305,7 +306,7 @@ void GraphChecker::check() {
   if (graph.name.valid && !isIdentifier(*graph.name))
     diagnostics.error(graph.name.where,
                       quote(*graph.name) +
-                          " is no name: letters, digits and _, not a digit first, at most 64");
+                          " is not a name: letters, digits and _, not a digit first, at most 64");
   size_t before = diagnostics.all().size();
   defineAll();
   checkSizeNames();

@@ -235,7 +235,7 @@ static void checkTokenizer(const Spec &spec, const TokenizerSpec &tokenizer, con
     std::error_code failure;
     bool found = std::filesystem::is_regular_file(spec.resolve(*name), failure);
     if (!found)
-      diagnostics.error(name.where, quote(key) + " names " + quote(*name) + ", which is no file");
+      diagnostics.error(name.where, quote(key) + " names " + quote(*name) + ", which is not a file");
     return found;
   };
   bool isList = *tokenizer.kind == TokenizerKind::Vocabulary || *tokenizer.kind == TokenizerKind::Characters;

@@ -10,7 +10,7 @@
 
 namespace attnc {
 
-/// A place in the spec, counted from 1 (columns in bytes); line 0 is no place.
+/// A place in the spec, counted from 1 (columns in bytes); line 0 is not a place.
 struct Location {
   unsigned line = 0;
   unsigned column = 0;

@@ -46,7 +46,7 @@ MapReader::MapReader(const YamlNode *node, Location where, std::string path, std
   std::vector<std::string> known = keysOf(this->path);
   for (const YamlEntry &entry : node->entries)
     if (std::find(known.begin(), known.end(), entry.key) == known.end())
-      diagnostics.error(entry.where, quote(entry.key) + " is no key of " +
+      diagnostics.error(entry.where, quote(entry.key) + " is not a key of " +
                                          (this->path.empty() ? this->name : quote(this->name)) +
                                          didYouMeanOrKnown(entry.key, known));
 }

@@ -240,7 +240,7 @@ void GraphReader::readAttributes(MapReader &reader, const GraphOpRule &rule, Gra
     bool isKnown =
         entry.key == rule.key || std::find(allowed.begin(), allowed.end(), entry.key) != allowed.end();
     if (!isKnown && std::find(keys.begin(), keys.end(), entry.key) != keys.end())
-      diagnostics.error(entry.where, quote(entry.key) + " is no key of the op " + quote(rule.key) +
+      diagnostics.error(entry.where, quote(entry.key) + " is not a key of the op " + quote(rule.key) +
                                          (allowed.empty() ? "" : "; it takes " + listed(allowed)));
   }
   auto takes = [&](std::string_view key) {

@@ -75,7 +75,7 @@ void readCell(MapReader &reader, ModelSpec &model, Diagnostics &diagnostics) {
   RecurrentSpec &recurrent = model.recurrent;
   recurrent.cell = reader.choice<Cell>("cell");
   if (!recurrent.cell.valid)
-    recurrent.cell.value = Cell::Gru; // a misspelled cell is one: only what holds for all cells is told
+    recurrent.cell.value = Cell::Gru; // a misspelled cell is one: only what holds for all cells is reported
   if (!isRecurrent(model))
     return refuseAll(reader, {"reset", "bridge"}, withoutCell);
   if (*recurrent.cell != Cell::Gru)

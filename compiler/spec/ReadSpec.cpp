@@ -46,9 +46,9 @@ void readWeightOption(const std::string &weights, WeightSource &source, Diagnost
   const char *begin = weights.data() + randomWeights.size(), *end = weights.data() + weights.size();
   auto [stop, failure] = std::from_chars(begin, end, source.seed);
   if (failure != std::errc() || stop != end)
-    diagnostics.error({}, quote(weights) +
-                              " is no source of weights: write random:SEED with a whole number from 0 to " +
-                              std::to_string(std::numeric_limits<decltype(source.seed)>::max()));
+    diagnostics.error(
+        {}, quote(weights) + " is not a source of weights: write random:SEED with a whole number from 0 to " +
+                std::to_string(std::numeric_limits<decltype(source.seed)>::max()));
 }
 
 /// Puts what the caller asked for in place of the spec's own source. Weights beside the spec do not stand in

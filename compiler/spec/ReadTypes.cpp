@@ -85,7 +85,7 @@ void checkTypes(const Spec &spec, Diagnostics &diagnostics) {
   for (const TypeException &layer : spec.types.layers)
     if (std::none_of(names.begin(), names.end(),
                      [&](const std::string &name) { return fits(*layer.pattern, name); }))
-      diagnostics.error(layer.pattern.where, quote(*layer.pattern) + " is no matrix of a linear" +
+      diagnostics.error(layer.pattern.where, quote(*layer.pattern) + " is not a matrix of a linear" +
                                                  didYouMean(*layer.pattern, names));
 }
 

@@ -239,7 +239,7 @@ std::unique_ptr<SafetensorsFile> SafetensorsFile::open(const std::string &path, 
       isFile ? ::mmap(nullptr, status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
   ::close(descriptor);
   if (mapping == MAP_FAILED)
-    return fail(isFile ? "cannot be mapped" : "is no file with content");
+    return fail(isFile ? "cannot be mapped" : "is not a file with content");
   std::unique_ptr<SafetensorsFile> file(new SafetensorsFile);
   file->mapping = mapping;
   file->mappedBytes = status.st_size;

@@ -282,7 +282,8 @@ ScoreParser::Result ScoreParser::parseNumber() {
     if (std::isfinite(float(*number)))
       return constant;
   }
-  return fail(begin, quote(written) + " is no number that fits: whole ones have 32 bits, others are float32");
+  return fail(begin,
+              quote(written) + " is not a number that fits: whole ones have 32 bits, others are float32");
 }
 
 ScoreParser::Result ScoreParser::parsePrimary() {
@@ -323,12 +324,12 @@ ScoreParser::Result ScoreParser::parseName(size_t offset, std::string_view name)
       std::optional<std::vector<ScoreExpression>> operands = parseList(")");
       return operands ? call(offset, rule, std::move(*operands)) : std::nullopt;
     }
-    return fail(offset, quote(name) + " is no function" + didYouMeanOrKnown(name, names));
+    return fail(offset, quote(name) + " is not a function" + didYouMeanOrKnown(name, names));
   }
   if (take("[")) {
     std::optional<ScalarType> type = tables(name);
     if (!type)
-      return fail(offset, quote(name) + " is no table: it is not among the op's operands");
+      return fail(offset, quote(name) + " is not a table: it is not among the op's operands");
     constexpr int mostTables = 4;
     if (++tablesAround > mostTables)
       return fail(offset,
@@ -355,7 +356,7 @@ ScoreParser::Result ScoreParser::parseName(size_t offset, std::string_view name)
       return ScoreExpression{Kind(size_t(Kind::Batch) + i), Whole, at(offset), 0, {}, {}, {}, placeRange};
   return fail(offset,
               quote(name) + (tables(name) ? " is a table: write " + quote(std::string(name) + "[...]")
-                                          : " is no value; known are s, batch, head, query, key, inf"));
+                                          : " is not a value; known are s, batch, head, query, key, inf"));
 }
 
 bool ScoreParser::convert(ScoreExpression &operand, ScalarType wanted, size_t offset,

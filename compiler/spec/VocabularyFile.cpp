@@ -21,7 +21,7 @@ static std::optional<std::vector<std::string>> parseList(const std::string &text
   std::vector<std::string> tokens;
   for (const nlohmann::json &item : list) {
     if (!item.is_string()) {
-      error = "entry " + std::to_string(tokens.size()) + " is no text";
+      error = "entry " + std::to_string(tokens.size()) + " is not text";
       return std::nullopt;
     }
     tokens.push_back(item.get<std::string>());

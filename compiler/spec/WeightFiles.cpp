@@ -33,7 +33,8 @@ bool WeightFiles::addFile(const std::string &path, std::string &error) {
   return true;
 }
 
-/// The files of an index by what they hold. Nothing is returned, and `error` says why, where it is no index.
+/// The files of an index by what they hold. Nothing is returned, and `error` says why, where it is not an
+/// index.
 static std::optional<std::map<std::string, std::string>> readIndex(const std::string &path,
                                                                    std::string &error) {
   constexpr size_t mostBytes = 64 << 20;
@@ -42,7 +43,7 @@ static std::optional<std::map<std::string, std::string>> readIndex(const std::st
   const bool isFile = fs::is_regular_file(path, failure); // a FIFO would keep the reader waiting
   std::ifstream in(isFile ? path : "", std::ios::binary);
   if (!in || fs::file_size(path, failure) > mostBytes || failure) {
-    error = path + ": is no file that can be read, or is too large";
+    error = path + ": is not a file that can be read, or is too large";
     return std::nullopt;
   }
   auto isFlat = [](int depth, nlohmann::json::parse_event_t, nlohmann::json &) { return depth <= deepest; };
@@ -51,13 +52,13 @@ static std::optional<std::map<std::string, std::string>> readIndex(const std::st
       index.is_object() ? index.value("weight_map", nlohmann::json()) : nlohmann::json();
   auto isName = [](const nlohmann::json &file) { return file.is_string(); };
   if (!map.is_object() || map.empty() || !std::all_of(map.begin(), map.end(), isName)) {
-    error = path + ": is no index: it needs an object 'weight_map' from tensors to file names";
+    error = path + ": is not an index: it needs an object 'weight_map' from tensors to file names";
     return std::nullopt;
   }
   const auto fileOf = map.get<std::map<std::string, std::string>>();
   for (const auto &[tensor, file] : fileOf)
     if (fs::path(file).filename() != file) {
-      error = path + ": " + quote(file) + " is no file beside the index";
+      error = path + ": " + quote(file) + " is not a file beside the index";
       return std::nullopt;
     }
   return fileOf;

@@ -307,7 +307,7 @@ static std::string checkPlaceholder(std::string_view inner, const std::vector<st
   std::string name(inner.substr(0, inner == "layer+1" ? 5 : colon));
   std::string written = "{" + std::string(inner) + "}";
   if (std::find(expected.begin(), expected.end(), name) == expected.end()) {
-    diagnostics.error(where, quote(written) + " is no placeholder here" +
+    diagnostics.error(where, quote(written) + " is not a placeholder here" +
                                  (expected.empty() ? "" : "; it takes {" + listed(expected) + "}"));
     return {};
   }

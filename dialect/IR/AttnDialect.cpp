@@ -16,7 +16,7 @@ using namespace mlir;
 /// What the arguments and results of entries are called, and how they lie in memory.
 static LogicalResult verifyEntryValue(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == "attn.name" && !isa<StringAttr>(attribute.getValue()))
-    return op->emitOpError("has an 'attn.name' that is no string");
+    return op->emitOpError("has an 'attn.name' that is not a string");
   if (attribute.getName() != "attn.strides")
     return success();
   auto strides = dyn_cast<ArrayAttr>(attribute.getValue());

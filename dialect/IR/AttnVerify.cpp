@@ -113,7 +113,7 @@ static LogicalResult verifySinusoid(WeightOp op, RankedTensorType type) {
 /// weight_c8
 static LogicalResult verifyStorage(WeightOp op, RankedTensorType type) {
   if (op.getStorage() && (type.getRank() != 2 || !op.getTensors() || !type.getElementType().isF32()))
-    return op.emitOpError() << "is no matrix of f32 from tensors, so it cannot be stored as "
+    return op.emitOpError() << "is not a matrix of f32 from tensors, so it cannot be stored as "
                             << stringifyStorage(*op.getStorage());
   if (!op.getScales())
     return success();
@@ -139,7 +139,7 @@ LogicalResult WeightOp::verify() {
                          << type; // weight_c6
   bool isMatrix = type.getRank() == 2;
   if (!isMatrix && (getTransposed() || isa_and_nonnull<PanelsAttr>(type.getEncoding())))
-    return emitOpError() << "is no matrix, so it cannot be transposed or in panels: " << type; // weight_c7
+    return emitOpError() << "is not a matrix, so it cannot be transposed or in panels: " << type; // weight_c7
   return verifyStorage(*this, type);
 }
 
@@ -411,7 +411,7 @@ LogicalResult ScoreMapOp::verifyRegions() {
                    llvm::all_of(inner.getOperandTypes(), isScalar) &&
                    llvm::all_of(inner.getResultTypes(), isScalar);
     if (!element && !isPlain)
-      return inner.emitOpError("is no scalar operation of a score map"); // score_map_c3
+      return inner.emitOpError("is not a scalar operation of a score map"); // score_map_c3
     if (element && failed(verifyOwnIndices(*this, element)))
       return failure(); // score_map_c4
   }
@@ -606,7 +606,8 @@ LogicalResult KernelOp::verify() {
   if (getScratch())
     for (Type type : getScratch()->getAsValueRange<TypeAttr>())
       if (!isa<RankedTensorType>(type))
-        return emitOpError() << "has scratch of type " << type << ", which is no ranked tensor"; // kernel_c2
+        return emitOpError() << "has scratch of type " << type
+                             << ", which is not a ranked tensor"; // kernel_c2
   return success();
 }
 

@@ -114,7 +114,7 @@ LogicalResult EntryPlan::placeWrites() {
 LogicalResult EntryPlan::placeInState(CallOp call, Value cache) {
   auto read = cache.getDefiningOp<ReadStateOp>();
   if (!read)
-    return call.emitOpError("appends to a value that is no state");
+    return call.emitOpError("appends to a value that is not a state");
   auto state = symbols.lookup<StateOp>(read.getState());
   planned[call.getResult(0)].place = makePlace(Memory::state, *state.getOffset(), call.getResult(0));
   return success();

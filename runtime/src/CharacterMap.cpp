@@ -50,7 +50,7 @@ CharacterMap::CharacterMap(const JsonReader &base64) {
   const std::string bytes = decodeBase64(base64);
   const size_t trieBytes = bytes.size() < 4 ? 0 : readUnit(bytes, 0);
   if (trieBytes == 0 || trieBytes % 4 || trieBytes > bytes.size() - 4)
-    base64.reject("is no compiled map of characters");
+    base64.reject("is not a compiled map of characters");
   for (size_t at = 4; at < 4 + trieBytes; at += 4)
     units.push_back(readUnit(bytes, at));
   replacements = bytes.substr(4 + trieBytes);

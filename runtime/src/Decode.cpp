@@ -21,7 +21,7 @@ public:
   Decoder(Session &session, std::span<const attnrt_ids> sources, const attnrt_decode_options &options,
           const CancelFlag *cancel)
       : session(session), sources(sources), options(options), cancel(cancel),
-        rules(makeDecodeRules(session.model().decoder(), sources.size(), options)),
+        rules(makeDecodeRules(session.model(), sources.size(), options)),
         vocabulary(session.model().decoder().targetVocabulary) {}
 
   std::vector<std::vector<Hypothesis>> run();
@@ -227,7 +227,7 @@ std::vector<std::vector<Hypothesis>> Decoder::finish() {
   std::vector<std::vector<Hypothesis>> all;
   for (const auto &search : searches) // what is ranked again comes in full
     all.push_back(search->results(ranks ? std::numeric_limits<size_t>::max() : rules.search.nBest));
-  if (ranks || rules.returnsAttention)
+  if (rules.looksAtAttention())
     attend(all);
   for (size_t s = 0; ranks && s < all.size(); ++s) {
     rankByCoverage(all[s]);
@@ -238,6 +238,8 @@ std::vector<std::vector<Hypothesis>> Decoder::finish() {
 }
 
 std::vector<std::vector<Hypothesis>> Decoder::run() {
+  if (sources.empty())
+    return {};
   begin();
   for (int position = 0;; ++position) {
     check(!cancel || !cancel->isSet, ATTNRT_CANCELLED, "cancelled");

@@ -56,7 +56,7 @@ void checkSearch(const DecoderInfo &decoder, const attnrt_decode_options &option
   requireIn(ranges::beam, options.n_best, "n_best");
   requireIn(ranges::lengthPenalty, options.length_penalty, "length_penalty");
   require(options.stopping >= ATTNRT_STOP_EARLY && options.stopping <= ATTNRT_STOP_NEVER_EARLY,
-          "'stopping' is ", options.stopping, ", which is no attnrt_stopping");
+          "'stopping' is ", options.stopping, ", which is not an attnrt_stopping");
   requireIn(ranges::maxLength, options.max_length, "max_length");
   requireIn(ranges::minLength, options.min_length, "min_length");
   require(options.min_length <= options.max_length, "'min_length' is ", options.min_length,
@@ -112,8 +112,6 @@ SearchRules makeSearchRules(const DecoderInfo &decoder, const attnrt_decode_opti
 }
 
 SamplingRules makeSamplingRules(const attnrt_decode_options &options) {
-  if (!options.sample)
-    return {};
   requireIn(ranges::temperature, options.temperature, "temperature");
   requireIn(ranges::topK, options.top_k, "top_k");
   requireIn(ranges::share, options.top_p, "top_p");
@@ -159,7 +157,7 @@ int32_t languageOf(size_t number, const DecoderInfo &decoder, const attnrt_decod
   const int32_t language =
       options.target_languages ? options.target_languages[number] : options.target_language;
   require(language == -1 || decoder.tokens.isLanguage(language), "'target_language' is ", language,
-          " for sentence ", number, ", which is no language's token, or -1 for the bundle's own");
+          " for sentence ", number, ", which is not a language's token, or -1 for the bundle's own");
   require(language == -1 || !options.forced_bos_token_ids,
           "'target_language' and 'forced_bos_token_ids' exclude each other");
   return language;
@@ -289,8 +287,8 @@ int hypothesesOf(const attnrt_decode_options &options) {
   return options.return_alternatives ? options.beam * options.n_best : options.beam;
 }
 
-DecodeRules makeDecodeRules(const DecoderInfo &decoder, size_t sentences,
-                            const attnrt_decode_options &options) {
+DecodeRules makeDecodeRules(const Model &model, size_t sentences, const attnrt_decode_options &options) {
+  const DecoderInfo &decoder = model.decoder();
   DecodeRules rules;
   rules.search = makeSearchRules(decoder, options);
   rules.sampling = makeSamplingRules(options);
@@ -309,13 +307,16 @@ DecodeRules makeDecodeRules(const DecoderInfo &decoder, size_t sentences,
   rules.hypotheses = hypothesesOf(options);
   require(rules.hypotheses <= ranges::beam.high, "'beam' times 'n_best' is ", rules.hypotheses,
           ", but alternatives are searched for with ", ranges::beam.high, " hypotheses at most");
+  check(!rules.looksAtAttention() || model.manifest().findEntry("attend") >= 0, ATTNRT_UNSUPPORTED,
+        "'coverage_penalty' and 'return_attention' need attention to the source, which '",
+        model.manifest().name, "' does not have");
   return rules;
 }
 
 void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room) {
   require(!rules.needsAll || (room.uses & ATTNRT_USE_SAMPLE),
           "sampling and rules that look at every token need a session with ATTNRT_USE_SAMPLE");
-  require((rules.coveragePenalty == 0 && !rules.returnsAttention) || (room.uses & ATTNRT_USE_ATTEND),
+  require(!rules.looksAtAttention() || (room.uses & ATTNRT_USE_ATTEND),
           "the coverage penalty and alignments need a session with ATTNRT_USE_ATTEND");
   check(rules.hypotheses <= room.beam, ATTNRT_OUT_OF_RANGE, rules.hypotheses,
         " hypotheses are more than the session's beam of ", room.beam);

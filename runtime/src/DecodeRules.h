@@ -22,6 +22,7 @@ struct DecodeRules {
   bool needsAll = false; // probabilities of the whole vocabulary in each step
   int hypotheses = 1;    // see hypothesesOf()
 
+  bool looksAtAttention() const { return coveragePenalty > 0 || returnsAttention; }
   /// How many candidates the searches need of each row.
   int candidatesForSearch() const;
   /// How many of the best tokens a step has to give for each row.
@@ -38,8 +39,7 @@ attnrt_decode_options plainDecodeOptions(const Model &model);
 int hypothesesOf(const attnrt_decode_options &options);
 
 /// Throws where options contradict the model or each other.
-DecodeRules makeDecodeRules(const DecoderInfo &decoder, size_t sentences,
-                            const attnrt_decode_options &options);
+DecodeRules makeDecodeRules(const Model &model, size_t sentences, const attnrt_decode_options &options);
 
 /// Throws where a session lacks the room.
 void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room);

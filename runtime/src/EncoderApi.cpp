@@ -34,6 +34,8 @@ attnrt_status attnrt_predict(attnrt_session *session, size_t count, const attnrt
   return guard([&] {
     EncoderSession &encoder = encoderOf(session);
     requirePointer(places, "places");
+    if (places->count == 0)
+      return;
     requirePointer(places->places, "places->places");
     requirePointer(log_probabilities, "log_probabilities");
     const EncoderSession::Guard busy(encoder);

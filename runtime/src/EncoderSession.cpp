@@ -80,6 +80,8 @@ std::vector<void *> EncoderSession::place(const EncoderInput &input) {
 void EncoderSession::encode(const EncoderInput &input, float *hidden, float *pooled) {
   const EncoderInfo &encoder = owner->encoder();
   check(encoder.hasPooler || !pooled, ATTNRT_UNSUPPORTED, "the model has no pooler");
+  if (input.sources.empty())
+    return;
   std::vector<void *> tensors = place(input);
   const int64_t longest = paddedLength(input), batch = static_cast<int64_t>(input.sources.size());
   setSize("row", 1);
@@ -98,7 +100,6 @@ void EncoderSession::encode(const EncoderInput &input, float *hidden, float *poo
 }
 
 void EncoderSession::checkPlaces(const EncoderInput &input, std::span<const attnrt_place> places) const {
-  check(!places.empty(), ATTNRT_INVALID_ARGUMENT, "there is no place to predict");
   check(places.size() <= rows.size(), ATTNRT_OUT_OF_RANGE, places.size(),
         " places are more than the session has room for tokens (", rows.size(), ")");
   for (size_t i = 0; i < places.size(); ++i)
@@ -115,8 +116,8 @@ void EncoderSession::predict(const EncoderInput &input, std::span<const attnrt_p
         "the model has no masked-token head");
   check(!best || (count >= 1 && count <= encoder.vocabulary), ATTNRT_OUT_OF_RANGE,
         "the candidates of a place must be from 1 to ", encoder.vocabulary, ", but are ", count);
-  std::vector<void *> tensors = place(input);
   checkPlaces(input, places);
+  std::vector<void *> tensors = place(input);
   const int64_t longest = paddedLength(input);
   for (size_t i = 0; i < places.size(); ++i)
     rows[i] = static_cast<int32_t>(places[i].sentence * longest + places[i].position);

@@ -43,7 +43,6 @@ void EntryCaller::call(const char *entry, std::vector<void *> tensors) {
 }
 
 void EntryCaller::checkSources(std::span<const attnrt_ids> sources, int32_t vocabulary) const {
-  check(!sources.empty(), ATTNRT_INVALID_ARGUMENT, "there is no source");
   for (size_t s = 0; s < sources.size(); ++s) {
     check(sources[s].count > 0, ATTNRT_INVALID_ARGUMENT, "source ", s, " has no tokens");
     check(sources[s].count <= static_cast<size_t>(room.source), ATTNRT_OUT_OF_RANGE, "source ", s, " has ",

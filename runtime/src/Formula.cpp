@@ -60,7 +60,7 @@ Formula::Formula(std::string_view text, const std::vector<std::string> &names) {
       const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
       if (error != std::errc() || end != word.data() + word.size() ||
           __builtin_mul_overflow(term.coefficient, number, &term.coefficient))
-        reject("'", word, "' is no number of 64 bits");
+        reject("'", word, "' is not a number of 64 bits");
     } while (scanner.accept('*'));
   } while (scanner.accept('+'));
   scanner.skipSpaces();

@@ -47,7 +47,7 @@ attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, co
     requirePointer(entry, "entry");
     const Manifest &manifest = model->model->manifest();
     check(!manifest.decoder && !manifest.encoder, ATTNRT_UNSUPPORTED, "'", manifest.name,
-          "' is no graph: open a session");
+          "' is not a graph: open a session");
     const int index = manifest.findEntry(entry);
     check(index >= 0, ATTNRT_INVALID_ARGUMENT, "the bundle has no entry '", entry, "'");
     const EntryInfo &info = manifest.entries[index];

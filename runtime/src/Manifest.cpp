@@ -89,7 +89,7 @@ TokensInfo readTokens(const JsonReader &json, const DecoderInfo &decoder) {
     tokens.start = json.at("start").integer(0, decoder.targetVocabulary - 1);
   tokens.ends = readIds(json.at("end"), decoder.targetVocabulary);
   if (tokens.ends.empty())
-    json.at("end").reject("is no token that ends outputs");
+    json.at("end").reject("is not a token that ends outputs");
   tokens.pad = target(json.at("pad"));
   tokens.unknown = target(json.at("unknown"));
   tokens.sourceUnknown = source(json.at("source_unknown"));

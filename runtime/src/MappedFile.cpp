@@ -24,7 +24,7 @@ struct OpenFile {
     const bool isFile = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
     if (!isFile) {
       close(descriptor);
-      fail(ATTNRT_NOT_FOUND, path, ": is no regular file");
+      fail(ATTNRT_NOT_FOUND, path, ": is not a regular file");
     }
     bytes = static_cast<size_t>(status.st_size);
   }

@@ -196,7 +196,8 @@ const DecoderInfo &Model::decoder() const {
 }
 
 const EncoderInfo &Model::encoder() const {
-  check(info.encoder.has_value(), ATTNRT_UNSUPPORTED, "'", info.name, "' is no encoder that stands alone");
+  check(info.encoder.has_value(), ATTNRT_UNSUPPORTED, "'", info.name,
+        "' is not an encoder that stands alone");
   return *info.encoder;
 }
 
@@ -205,7 +206,7 @@ const TokensInfo &Model::tokens() const { return info.encoder ? info.encoder->to
 const Tokenizer &Model::tokenizer(int32_t side) const {
   tokens();
   check(side == ATTNRT_SOURCE || side == ATTNRT_TARGET, ATTNRT_INVALID_ARGUMENT, "'side' is ", side,
-        ", which is no attnrt_side");
+        ", which is not an attnrt_side");
   check(side == ATTNRT_SOURCE || target, ATTNRT_UNSUPPORTED, "'", info.name, "' has no target side");
   return side == ATTNRT_SOURCE ? *source : *target;
 }

@@ -64,7 +64,7 @@ std::vector<int32_t> tokenizeIn(const Model &model, int32_t language, std::strin
   std::vector<int32_t> ids = model.tokenizer(ATTNRT_SOURCE).encode(text);
   const TokensInfo &tokens = model.tokens();
   check(tokens.isLanguage(language), ATTNRT_INVALID_ARGUMENT, "'language' is ", language,
-        ", which is no language's token");
+        ", which is not a language's token");
   std::vector<int32_t> start = tokens.sourceStart, end = tokens.sourceEnd;
   bool isThere = false;
   for (std::vector<int32_t> *side : {&start, &end})

@@ -75,7 +75,7 @@ template <typename Predicate> Normalizer makeRemoval(Predicate isRemoved) {
 Normalizer makeStrip(const JsonReader &json) {
   const bool left = json.at("strip_left").boolean(), right = json.at("strip_right").boolean();
   return [left, right](TextPart &part) {
-    size_t begin = std::string::npos, end = 0; // of what is no white space
+    size_t begin = std::string::npos, end = 0; // of what is not white space
     for (size_t at = 0; at < part.text.size();) {
       const size_t here = at;
       if (isWhiteSpace(nextCodePoint(part.text, at)))

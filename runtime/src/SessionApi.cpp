@@ -189,7 +189,7 @@ attnrt_status attnrt_decode_options_check(const attnrt_model *model, size_t coun
           " at most");
     if (chosen.prefixes)
       viewIds(count, chosen.prefixes, "prefixes");
-    makeDecodeRules(model->model->decoder(), count, chosen);
+    makeDecodeRules(*model->model, count, chosen);
   });
 }
 
@@ -240,7 +240,7 @@ attnrt_status attnrt_result_attention(const attnrt_result *result, size_t senten
           " of sentence ", sentence);
     const Hypothesis &hypothesis = result->sentences[sentence][rank];
     check(!hypothesis.attention.empty() || hypothesis.ids.empty(), ATTNRT_INVALID_ARGUMENT,
-          "the decode was not told to return attention");
+          "'return_attention' was not set in the decode's options");
     *rows = hypothesis.ids.size();
     *columns = *rows > 0 ? hypothesis.attention.size() / *rows : 0;
     *values = hypothesis.attention.data();
@@ -253,6 +253,8 @@ attnrt_status attnrt_score(attnrt_session *session, size_t count, const attnrt_i
                            const attnrt_ids *targets, float *log_probabilities) {
   return guard([&] {
     Session &decoder = decoderOf(session);
+    if (count == 0)
+      return;
     requirePointer(log_probabilities, "log_probabilities");
     const Session::Guard busy(decoder);
     const auto sourceViews = viewBatch(decoder, count, sources, "sources");

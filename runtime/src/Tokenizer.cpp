@@ -25,7 +25,7 @@ public:
       int32_t id = 0;
       const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
       check(error == std::errc() && end == word.data() + word.size(), ATTNRT_INVALID_ARGUMENT, "'", word,
-            "' is no token id");
+            "' is not a token id");
       check(id >= 0 && id < vocabulary.size, ATTNRT_INVALID_ARGUMENT, "token id ", id,
             " is out of range: the vocabulary has ", vocabulary.size);
       ids.push_back(id);

@@ -16,7 +16,7 @@ namespace attnrt {
 /// surrogates included) count one by one.
 size_t codePointLength(std::string_view bytes);
 
-/// `bytes` with U+FFFD for each byte that is no valid UTF-8.
+/// `bytes` with U+FFFD for each byte that is not valid UTF-8.
 std::string validUtf8(std::string_view bytes);
 
 /// The code point at `text[at]`; `at` moves behind it.

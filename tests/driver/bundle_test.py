@@ -198,7 +198,7 @@ class Compile(BundleTest):
         before = sorted(os.listdir(bundle))
         done = self.compile("attend", "--target", "x86-64")
         self.assertEqual(1, done.returncode)
-        self.assertIn("attend holds 'notes', which is no file of the bundle there and would be lost", done.stderr)
+        self.assertIn("attend holds 'notes', which is not a file of the bundle there and would be lost", done.stderr)
         (bundle / "manifest.json").write_text('{"name": "a page", "icons": []}')
         self.assertIn("attend holds 'attend_by_hand.h'", self.compile("attend", "--target", "x86-64").stderr)
         self.assertEqual(before, sorted(os.listdir(bundle)))
@@ -226,7 +226,7 @@ class Compile(BundleTest):
         (self.folder / "thesis" / "chapter").write_text("one")
         done = self.compile("thesis")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("is no bundle", done.stderr)
+        self.assertIn("is not a bundle", done.stderr)
         self.assertEqual((self.folder / "thesis" / "chapter").read_text(), "one")
 
     def test_an_interrupt_leaves_nothing(self):
@@ -397,7 +397,7 @@ class Usage(BundleTest):
 
     def test_a_users_mistake_exits_with_1(self):
         self.refuse(1, "/nowhere.yaml", "compile", "/nowhere.yaml", "-o", self.folder / "x")
-        self.refuse(1, "is no bundle", "compile", GRAPH, "-o", "/", "--weights", self.weights)
+        self.refuse(1, "is not a bundle", "compile", GRAPH, "-o", "/", "--weights", self.weights)
 
     def test_a_tokenizer_that_is_none_is_told_at_its_place_in_the_spec(self):
         (self.folder / "some.model").write_bytes(b"no pieces")
@@ -417,16 +417,16 @@ class Usage(BundleTest):
     def test_a_fifo_is_no_index_of_weights(self):
         index = self.folder / "index.json"
         os.mkfifo(index)
-        self.refuse(1, "is no file that can be read", "compile", GRAPH, "-o", self.folder / "x", "--weights", index)
+        self.refuse(1, "is not a file that can be read", "compile", GRAPH, "-o", self.folder / "x", "--weights", index)
 
     def test_a_malformed_index_of_weights_is_an_error(self):
         index = self.folder / "index.json"
         for text in ("[]", "{}", '{"weight_map": []}', '{"weight_map": {}}', '{"weight_map": {"a": 1}}', '{"weight_map": {"a": "x", "b": null}}'):
             index.write_text(text)
-            self.refuse(1, "is no index: it needs an object 'weight_map' from tensors to file names",
+            self.refuse(1, "is not an index: it needs an object 'weight_map' from tensors to file names",
                         "compile", GRAPH, "-o", self.folder / "x", "--weights", index)
         index.write_text('{"weight_map": {"a": "../x"}}')
-        self.refuse(1, "'../x' is no file beside the index", "compile", GRAPH, "-o", self.folder / "x", "--weights", index)
+        self.refuse(1, "'../x' is not a file beside the index", "compile", GRAPH, "-o", self.folder / "x", "--weights", index)
 
     def test_tokenizers_may_be_called_like_files_of_the_bundle(self):
         words = json.dumps(["<pad>", "<s>", "</s>", "a", "b", "c"])
@@ -566,10 +566,10 @@ class Pack(BundleTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(read_folder(self.folder / "seed1"), read_folder(self.folder / "seed2"))
 
-    def refuse(self, weights, message):
+    def refuse(self, weights, message, code=1):
         before = read_folder(self.bundle)
         done = attnc("pack", self.bundle, weights)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, code)
         self.assertIn(message, done.stderr)
         self.assertEqual(read_folder(self.bundle), before)
         self.assertEqual(self.left_behind(), ["attend"])
@@ -582,7 +582,10 @@ class Pack(BundleTest):
         self.assertEqual(read_folder(self.folder / "seed1"), read_folder(self.folder / "seed2"))
 
     def test_a_seed_that_is_no_number_is_an_error(self):
-        self.refuse("random:one", "attnc: error: 'random:one' is no source of weights: write random:SEED")
+        self.refuse("random:one", "WEIGHTS: 'random:one' is not a source of weights: write random:SEED", code=2)
+        done = attnc("compile", MODEL, "-o", self.folder / "seeded", "--weights", "random:-1")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--weights: 'random:-1' is not a source of weights", done.stderr)
 
     def test_a_missing_tensor_is_an_error(self):
         self.other.write_bytes(self.other.read_bytes().replace(b"key_weight", b"kez_weight"))

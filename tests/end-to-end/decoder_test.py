@@ -114,6 +114,12 @@ class DecoderTest(unittest.TestCase):
         self.assertEqual(1, done.returncode)
         self.assertIn("a prompt and what follows it have 49 tokens, the model has positions for 48", done.stderr)
 
+    def test_there_is_no_attention_to_a_source(self):
+        for options in ["--alignments"], ["--coverage-penalty", 1], ["--attention", scratch("none.svg")]:
+            done = attnc("run", self.bundle, "--ids", *options, text=ids(PROMPTS[0]) + "\n", check=False)
+            self.assertEqual((2, ""), (done.returncode, done.stdout), options)
+            self.assertIn("need attention to the source, which 'decoder' does not have", done.stderr)
+
     def test_a_prefix_may_fill_the_positions(self):
         prefix = list(range(3, 25))
         (got,), = self.decode([PROMPTS[2]], "--prefix", ids(prefix), "--max-length", 22)

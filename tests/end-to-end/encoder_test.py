@@ -160,11 +160,12 @@ class EncoderTest(unittest.TestCase):
                 self.assertEqual(2 if "no meaning" in message else 1, done.returncode)
                 self.assertIn(message, done.stderr)
         done = attnc("score", self.bundle, "--ids", text="5\t6\n", check=False)
+        self.assertEqual(2, done.returncode)
         self.assertIn("'encoder' is an encoder that does not decode", done.stderr)
 
     def test_lines_beside_one_with_a_mistake_are_not_lost(self):
         good = ["5 3 6", "3 7"]
-        mistakes = {"5 3 x": "'x' is no token id", "5 3 45": "token 2 is 45", "5 3 -1": "token 2 is -1",
+        mistakes = {"5 3 x": "'x' is not a token id", "5 3 45": "token 2 is 45", "5 3 -1": "token 2 is -1",
                     ids([3] * 41): "has 41 tokens", ids([3] * 30) + "\t" + ids([3] * 30): "has 60 tokens",
                     "5 3\t45": "token 2 is 45"}
         for options in [], ["--vectors", "pooled"], ["--fill-mask"], ["--fill-mask", "--json"]:

@@ -11,7 +11,7 @@ class CompiledModel:
     """Tests of a model against itself; subclasses name it."""
 
     model = None
-    count = None  # of the reference's pairs: a cut reference is no reference
+    count = None  # of the reference's pairs: a cut reference is not a reference
 
     @classmethod
     def setUpClass(cls):

@@ -50,7 +50,7 @@ TEST(Import, AConfigThatIsNotReadIsToldWhy) {
   const std::string file = source.path() + "/config.json";
   EXPECT_EQ(file + ": error: there is no such file\n", messages());
   std::filesystem::create_directory(file);
-  EXPECT_EQ(file + ": error: this is no regular file\n", messages());
+  EXPECT_EQ(file + ": error: this is not a regular file\n", messages());
   std::filesystem::remove(file);
   source.write("config.json", std::string((16 << 20) + 1, ' '));
   EXPECT_EQ(file + ": error: the file is larger than 16777216 bytes\n", messages());

@@ -36,6 +36,13 @@ TEST_F(Decode, ResultsAreBitEqualAloneAndTogether) {
     expectSame(together[s], alone.decode({{testSources()[s]}}, options)[0]);
 }
 
+TEST_F(Decode, NoSourcesGiveNoResults) {
+  auto opened = session(8, 3, 12);
+  EXPECT_TRUE(opened.decode({}, model.decodeOptions()).empty());
+  EXPECT_TRUE(opened.score({}, {}).empty());
+  EXPECT_EQ(0, toy::trace().steps);
+}
+
 TEST_F(Decode, FinishedRowsLeaveTheBatch) {
   const auto lists = session(8, 1, 12).decode(testSources(), model.decodeOptions());
   int64_t tokens = 0;

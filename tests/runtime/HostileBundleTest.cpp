@@ -131,7 +131,7 @@ TEST(HostileBundle, AFifoIsNoFile) {
     const std::string path = folder.path() + "/" + file;
     ASSERT_EQ(0, unlink(path.c_str()));
     ASSERT_EQ(0, mkfifo(path.c_str(), 0600));
-    EXPECT_TRUE(saysAbout(folder.loadError(), "is no regular file"));
+    EXPECT_TRUE(saysAbout(folder.loadError(), "is not a regular file"));
   }
 }
 

@@ -131,7 +131,7 @@ TEST(TokenizerJsonErrors, WhatIsWrongIsSaidWithItsPlace) {
             errorAfter("t5", [](Json &json) { json["model"]["vocab"][7] = {"x"}; }));
   EXPECT_EQ("tokenizer.json.normalizer.precompiled_charsmap: is no Base64 text",
             errorAfter("t5", [](Json &json) { json["normalizer"]["precompiled_charsmap"] = "****"; }));
-  EXPECT_EQ("tokenizer.json.normalizer.precompiled_charsmap: is no compiled map of characters",
+  EXPECT_EQ("tokenizer.json.normalizer.precompiled_charsmap: is not a compiled map of characters",
             errorAfter("t5", [](Json &json) { json["normalizer"]["precompiled_charsmap"] = "////////"; }));
 }
 

@@ -21,7 +21,7 @@ struct Expectation {
   std::string text;
 };
 
-/// Comments may follow each other; `@below` means the first line that is no comment.
+/// Comments may follow each other; `@below` means the first line that is not a comment.
 std::vector<Expectation> expectationsOf(const std::string &text) {
   static const std::regex pattern(R"(# expected-(error|note) @(below|here) \{\{(.*)\}\})");
   std::vector<std::string> lines;

@@ -103,7 +103,7 @@ TEST(HostileText, KeysMustBeWords) {
 TEST(HostileText, ControlCharactersDoNotReachTheTerminal) {
   std::string errors = errorsOf("\"\\e[31m\": 1\nmodel: 1\n");
   EXPECT_EQ(errors.find('\x1b'), std::string::npos);
-  EXPECT_HAS(errors, "'\\x1b[31m' is no key");
+  EXPECT_HAS(errors, "'\\x1b[31m' is not a key");
 }
 
 TEST(HostileText, SyntaxErrorsHaveAPlace) {
@@ -131,7 +131,7 @@ TEST(HostileText, ManyDanglingNamesAreRefusedQuickly) {
   for (unsigned i = 0; i < 20'000; ++i)
     text += "    v" + std::to_string(i) + ": {scale: missing" + std::to_string(i) + ", by: 2}\n";
   std::clock_t begin = std::clock(); // of this process, whatever else runs
-  EXPECT_HAS(errorsOf(text + "  outputs: v7\n"), "'missing0' is no input, weight or op");
+  EXPECT_HAS(errorsOf(text + "  outputs: v7\n"), "'missing0' is not an input, weight or op");
   // A guess for every name takes over a minute, for the hundred that are shown under a second.
   EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 20);
 }

@@ -313,12 +313,12 @@ typedef struct attnrt_hypothesis {
   int32_t ended;                  /* 0: cut off at the maximum length */
 } attnrt_hypothesis;
 
-/* Decodes `count` sources. Log-probabilities are the model's own, whatever the rules made of them; those of
- * forced tokens are 0. A hypothesis' score is sum / length ^ length_penalty, the end token counted, where the
- * sum is of the log-probabilities as the rules changed them (`total`, if none did), plus the coverage
- * penalty. With `on_token`, greedy search and sampling report each token when it is chosen, beam search
- * reports its n-best lists when a sentence is done. `options` may be null: the model's defaults, with
- * lengths that the session has room for. On success `*out` is yours: free it with
+/* Decodes `count` sources; none give an empty result. Log-probabilities are the model's own, whatever the
+ * rules made of them; those of forced tokens are 0. A hypothesis' score is sum / length ^ length_penalty, the
+ * end token counted, where the sum is of the log-probabilities as the rules changed them (`total`, if none
+ * did), plus the coverage penalty. With `on_token`, greedy search and sampling report each token when it is
+ * chosen, beam search reports its n-best lists when a sentence is done. `options` may be null: the model's
+ * defaults, with lengths that the session has room for. On success `*out` is yours: free it with
  * attnrt_result_destroy(). Prompts (of decoders alone) are not repeated. */
 attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_ids *sources,
                             const attnrt_decode_options *options, attnrt_result **out);

@@ -68,7 +68,7 @@ class Server:
 def serve(make_engine: Callable, output: pathlib.Path) -> None:
     from engines import Unsupported
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # what a library prints is not an answer
     try:
         server, missing = Server(make_engine(), output), None
     except Unsupported as reason:

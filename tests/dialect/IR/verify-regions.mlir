@@ -74,7 +74,7 @@ attn.kernel @kernel_c1_no_results {
 
 // -----
 
-// expected-error @below {{has scratch of type 'f32', which is no ranked tensor}}
+// expected-error @below {{has scratch of type 'f32', which is not a ranked tensor}}
 attn.kernel @kernel_c2_scalar_scratch scratch [f32] {
 ^bb0(%in: tensor<2x8xf32>):
   attn.yield %in : tensor<2x8xf32>

@@ -57,7 +57,7 @@ func.func @score_map_c2_no_indices(%s: tensor<1x2x3x4xf32>) {
 func.func @score_map_c3_tensor_inside(%s: tensor<1x2x3x4xf32>, %t: tensor<2xf32>) {
   %m = attn.score_map %s with (%t) : (tensor<1x2x3x4xf32>, tensor<2xf32>) -> tensor<1x2x3x4xf32> {
   ^bb0(%score: f32, %b: i32, %h: i32, %q: i32, %k: i32, %table: tensor<2xf32>):
-    // expected-error @below {{is no scalar operation of a score map}}
+    // expected-error @below {{is not a scalar operation of a score map}}
     %sum = attn.add %table, %table : tensor<2xf32>
     attn.yield %score : f32
   }

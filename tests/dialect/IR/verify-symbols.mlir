@@ -49,12 +49,12 @@ attn.weight @weight_c6_other_shape value dense<1.0> : tensor<3xf32> : tensor<4xf
 
 // -----
 
-// expected-error @below {{'attn.weight' op is no matrix, so it cannot be transposed or in panels}}
+// expected-error @below {{'attn.weight' op is not a matrix, so it cannot be transposed or in panels}}
 attn.weight @weight_c7_transposed_vector from ["a"] transposed : tensor<4xf32>
 
 // -----
 
-// expected-error @below {{'attn.weight' op is no matrix of f32 from tensors, so it cannot be stored as int8}}
+// expected-error @below {{'attn.weight' op is not a matrix of f32 from tensors, so it cannot be stored as int8}}
 attn.weight @weight_c8_vector_of_integers from ["a"] as int8 : tensor<4xf32>
 
 // -----
@@ -117,7 +117,7 @@ func.func @entry_strides(%x: tensor<4xf32> {attn.strides = [1 : i32]}) {
 
 // -----
 
-// expected-error @below {{'func.func' op has an 'attn.name' that is no string}}
+// expected-error @below {{'func.func' op has an 'attn.name' that is not a string}}
 func.func @entry_name(%x: tensor<4xf32>) -> (tensor<4xf32> {attn.name = 3 : i32}) {
   return %x : tensor<4xf32>
 }

@@ -27,7 +27,7 @@ attn.kernel @append {
   attn.yield %0 : !cache
 }
 func.func @append_to_an_argument(%fresh: !step, %cache: !cache, %positions: tensor<?xi32, #attn.axes<row>>) {
-  // expected-error @below {{appends to a value that is no state}}
+  // expected-error @below {{appends to a value that is not a state}}
   %0 = attn.call @append(%fresh, %cache, %positions) : (!step, !cache, tensor<?xi32, #attn.axes<row>>) -> !cache
   return
 }
