@@ -289,8 +289,7 @@ private:
     s.inverse(s.query, s.queryBlock, s.head, s.batch) = select(sum > 0.f, 1.f / max(sum, 1e-30f), 0.f);
     Expr inBlockQuery = s.query % tiles.queries, queryBlock = s.query / tiles.queries;
     Expr inverse = s.inverse(inBlockQuery, queryBlock, s.head, s.batch);
-    s.result = Func("context");
-    s.result(s.width, s.query, s.head, s.batch) =
+    s.context =
         select(inverse > 0.f, s.state(s.width, inBlockQuery, queryBlock, s.head, s.batch) * inverse, 0.f);
   }
 
@@ -301,8 +300,14 @@ private:
 };
 } // namespace
 
-AttentionStages buildAttention(const AttentionInputs &inputs, const AttentionTiles &tiles) {
-  return AttentionBuilder(inputs, tiles).build();
+AttentionKernel buildAttention(const AttentionInputs &inputs, const std::vector<AttentionTiles> &tiles) {
+  AttentionKernel kernel{Func("context"), inputs.query.extents[1] <= FewQueries, {}};
+  for (const AttentionTiles &way : tiles)
+    kernel.ways.push_back(AttentionBuilder(inputs, way).build());
+  const AttentionStages &first = kernel.ways.front(), &last = kernel.ways.back();
+  Expr context = kernel.ways.size() == 1 ? first.context : select(kernel.areFew, first.context, last.context);
+  kernel.result(first.width, first.query, first.head, first.batch) = context;
+  return kernel;
 }
 
 } // namespace attnc

@@ -39,6 +39,10 @@ struct AttentionInputs {
   int valueWidth = 0;
 };
 
+/// So many queries are worked on one by one where a kernel may choose: that takes less time than a block of
+/// them.
+constexpr int FewQueries = 4;
+
 struct AttentionTiles {
   int queries;          // of a block (1: one query per row)
   int keys;             // of a block
@@ -75,7 +79,7 @@ struct AttentionStages {
   Halide::Func decay, share;  // query x block ...: what the sums so far, and the block's, are multiplied with
   Halide::Func state;         // width + lanes x query ...: context, then the sum of weights
   Halide::Func inverse;       // query ...
-  Halide::Func result;        // width x query x head x batch
+  Halide::Expr context;       // at (width, query, head, batch)
   Halide::Var width, pair, lane, query, keyInTile, key, tile, block, queryBlock, head, batch;
   Halide::RDom looked;      // seen: x: key at once, y: keys, z: query
   Halide::RDom inner;       // products: over the width
@@ -85,7 +89,14 @@ struct AttentionStages {
   Halide::RDom earlier;     // maximumBefore: over the blocks before
 };
 
-AttentionStages buildAttention(const AttentionInputs &inputs, const AttentionTiles &tiles);
+struct AttentionKernel {
+  Halide::Func result; // width x query x head x batch
+  Halide::Expr areFew; // where there are two ways: whether the first is taken
+  std::vector<AttentionStages> ways;
+};
+
+/// `tiles`: of the one way, or of that for a few queries and of that for any number.
+AttentionKernel buildAttention(const AttentionInputs &inputs, const std::vector<AttentionTiles> &tiles);
 
 } // namespace attnc
 

@@ -247,17 +247,25 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
   boundKeys(match, inputs);
   inputs.mayBeSeen = [&](const Coordinates &at) { return region.mayBeSeen(softmax.getScores(), at); };
   RankedTensorType queries = typeOf(match.products->getOperand(0));
-  // Blocks that a mask hides are left out head by head.
+  const bool isOfGraph = kernel->hasAttr("attn.graph"), isOneQuery = queries.getDimSize(2) == 1;
+  // Blocks that a mask hides are left out head by head. In graphs each head is a task: batches may be small,
+  // and a head's keys lie together.
   bool headsDiffer = inputs.keyStart || inputs.mayBeSeen({0, 0, 0, 0}).defined();
-  int heads = queries.isDynamicDim(1) || headsDiffer ? 1 : int(queries.getDimSize(1));
-  AttentionSchedule schedule =
-      queries.getDimSize(2) == 1
-          ? chooseStepAttention(cpu, inputs.width, inputs.valueWidth, heads)
-          : chooseAttention(cpu, inputs.width, inputs.valueWidth, !inputs.memory.empty());
-  AttentionStages stages = buildAttention(inputs, schedule.tiles);
-  scheduleAttention(stages, schedule);
+  bool areApart = queries.isDynamicDim(1) || headsDiffer || isOfGraph;
+  int heads = areApart ? 1 : int(queries.getDimSize(1));
+  std::vector<AttentionSchedule> schedules;
+  // In a model, what a query gives must not depend on how many there are.
+  if (isOneQuery || (queries.isDynamicDim(2) && isOfGraph))
+    schedules.push_back(chooseStepAttention(cpu, inputs.width, inputs.valueWidth, heads));
+  if (!isOneQuery)
+    schedules.push_back(chooseAttention(cpu, inputs.width, inputs.valueWidth, !inputs.memory.empty()));
+  std::vector<AttentionTiles> tiles;
+  for (const AttentionSchedule &schedule : schedules)
+    tiles.push_back(schedule.tiles);
+  AttentionKernel attention = buildAttention(inputs, tiles);
+  scheduleAttention(attention, schedules);
   attn::MatmulOp context = match.context;
-  addResult(stages.result, context.getResult());
+  addResult(attention.result, context.getResult());
 }
 
 //===----------------------------------------------------------------------===//

@@ -1114,6 +1114,9 @@ def Attn_KernelOp : Attn_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock]> 
     results, scratch) after a user context; axes are reversed there, fastest first. Weights carry `#attn.panels`.
     A dynamic axis takes any extent; axes of one name have one extent.
 
+    A kernel of a graph has the attribute `attn.graph`: how many rows a call has is its caller's choice, where a
+    model's calls have as many as batch mates need. So it may sum up few queries in an order of their own.
+
     Constraints:
     * (C1) the region ends in a yield of at least one value.
     * (C2) each entry of `scratch` is a ranked tensor type.

@@ -116,6 +116,8 @@ struct OutlineKernels : impl::OutlineKernelsBase<OutlineKernels> {
     KernelBuilder kernelBuilder(fused);
     KernelOp kernel = kernels.findOrInsert(kernelBuilder);
     OpBuilder builder(fused);
+    if (fused->getParentOfType<func::FuncOp>()->hasAttr("attn.graph"))
+      kernel->setAttr("attn.graph", builder.getUnitAttr());
     SmallVector<Value> inputs = llvm::map_to_vector(kernelBuilder.getInputs(), [&](const KernelInput &input) {
       Value value = fused.getInputs()[input.number];
       return kernelBuilder.isCollapsed(input) ? rows.collapse(builder, value) : value;

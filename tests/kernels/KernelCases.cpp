@@ -343,6 +343,39 @@ std::vector<KernelCase> roundedAttentionCases() {
   return cases;
 }
 
+/// As a graph's attention, with up to four queries, which are worked on one by one, and with one more; over
+/// keys that fill tiles and blocks, and that do not.
+static KernelCase ofGraph(KernelCase kernelCase) {
+  const std::string kernel = "attn.kernel @k ";
+  kernelCase.text.insert(kernelCase.text.find(kernel) + kernel.size(), "attributes {attn.graph} ");
+  kernelCase.name += "_of_graph";
+  const bool hasKeys = kernelCase.sizes.front().count("key");
+  kernelCase.sizes.clear();
+  for (const std::array<int64_t, 3> &size :
+       {std::array<int64_t, 3>{1, 1, 1}, {3, 1, 37}, {1, 4, 128}, {3, 3, 513}, {2, 5, 140}}) {
+    kernelCase.sizes.push_back({{"batch", size[0]}, {"query", size[1]}});
+    if (hasKeys)
+      kernelCase.sizes.back()["key"] = size[2];
+  }
+  return kernelCase;
+}
+
+std::vector<KernelCase> graphAttentionCases() {
+  const std::set<std::string> names = {
+      "attention_4_padding",           "attention_20_padding", "attention_72_padding",
+      "attention_80_padding",          "attention_3_causal",   "attention_window_64_140_5",
+      "attention_documents_window_64", "attention_alibi_72",   "attention_8_over_2_64x64",
+      "attention_additive_20"};
+  std::vector<KernelCase> cases;
+  for (const std::vector<KernelCase> &all : {attentionCases(), scoreCases()})
+    for (const KernelCase &kernelCase : all)
+      if (names.count(kernelCase.name))
+        cases.push_back(ofGraph(kernelCase));
+  if (cases.size() < names.size())
+    throw std::logic_error("a case that is to be of a graph has another name");
+  return cases;
+}
+
 //===----------------------------------------------------------------------===//
 // Vocabulary
 //===----------------------------------------------------------------------===//

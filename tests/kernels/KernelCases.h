@@ -35,6 +35,8 @@ std::vector<KernelCase> attentionCases();
 std::vector<KernelCase> roundedAttentionCases();
 /// Attention with other scores, masks and heads.
 std::vector<KernelCase> scoreCases();
+/// Of these, some of graphs, which have a way of their own for few queries.
+std::vector<KernelCase> graphAttentionCases();
 /// Work on the rows of heads.
 std::vector<KernelCase> headCases();
 /// `what`: top_k, pick, log_sum_exp, or nothing for all log-probabilities.

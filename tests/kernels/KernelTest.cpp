@@ -81,6 +81,7 @@ TEST_P(KernelTest, MatmulEqualsReference) { checkCases(matmulCases(), GetParam()
 TEST_P(KernelTest, AttentionEqualsReference) { checkCases(attentionCases(), GetParam()); }
 TEST_P(KernelTest, RoundedAttentionEqualsReference) { checkCases(roundedCasesOf(GetParam()), GetParam()); }
 TEST_P(KernelTest, ScoresEqualReference) { checkCases(scoreCases(), GetParam()); }
+TEST_P(KernelTest, GraphAttentionEqualsReference) { checkCases(graphAttentionCases(), GetParam()); }
 TEST_P(KernelTest, HeadsEqualReference) { checkCases(headCases(), GetParam()); }
 TEST_P(KernelTest, VocabularyEqualsReference) { checkCases(vocabularyCases(), GetParam()); }
 TEST_P(KernelTest, CellsEqualReference) { checkCases(cellCases(), GetParam()); }

@@ -64,7 +64,7 @@ bool isRepeated(const std::string &name) {
 
 TEST(SkipMaskedKeysTest, LoopsOverKeysBeginWithTheirGuard) {
   int cases = 0;
-  for (const std::vector<KernelCase> &all : {attentionCases(), scoreCases()})
+  for (const std::vector<KernelCase> &all : {attentionCases(), scoreCases(), graphAttentionCases()})
     for (const KernelCase &kernelCase : all)
       if (isMaskedAttention(kernelCase.text) && !isRepeated(kernelCase.name)) {
         SCOPED_TRACE(kernelCase.name);

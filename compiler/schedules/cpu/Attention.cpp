@@ -18,11 +18,14 @@ namespace {
 /// Applies one schedule to the stages; members are what several stages need.
 class AttentionScheduler {
 public:
-  AttentionScheduler(AttentionStages &stages, const AttentionSchedule &schedule)
-      : s(stages), p(schedule), tiles(schedule.tiles), oneQuery(tiles.queries == 1) {}
+  AttentionScheduler(AttentionStages &stages, const AttentionSchedule &schedule, Func result)
+      : s(stages), p(schedule), tiles(schedule.tiles), oneQuery(tiles.queries == 1), result(result) {}
 
-  void schedule() {
-    scheduleResult();
+  /// `stage`: the result's part that these stages are for. `way` tells its loops from other parts'.
+  void schedule(Stage stage, const std::string &way) {
+    level = Var("task" + way);
+    scheduleResult(stage);
+    scheduleTask();
     scheduleState();
     scheduleScores();
     scheduleSoftmax();
@@ -72,35 +75,34 @@ private:
       stage.vectorize(s.query, p.queryLanes).unroll(s.query);
   }
 
-  void scheduleResult() {
-    Var inBlock("inBlock"), task("task"), headGroup("headGroup");
-    s.result.bound(s.width, 0, p.valueWidth);
-    if (oneQuery) {
-      s.result.bound(s.query, 0, 1)
-          .split(s.head, headGroup, s.head, tiles.heads, TailStrategy::GuardWithIf)
-          .reorder(s.width, s.query, s.head, headGroup, s.batch)
-          .parallel(s.batch);
-      level = headGroup;
-    } else {
-      s.result.split(s.query, s.queryBlock, inBlock, tiles.queries, TailStrategy::GuardWithIf)
+  void scheduleResult(Stage stage) {
+    Var inBlock("inBlock"), headGroup("headGroup");
+    if (oneQuery)
+      stage.split(s.head, headGroup, s.head, tiles.heads, TailStrategy::GuardWithIf)
+          .reorder(s.width, s.head, s.query, headGroup, s.batch)
+          .fuse(s.query, headGroup, level)
+          .fuse(level, s.batch, level);
+    else
+      stage.split(s.query, s.queryBlock, inBlock, tiles.queries, TailStrategy::GuardWithIf)
           .reorder(s.width, inBlock, s.queryBlock, s.head, s.batch)
-          .fuse(s.queryBlock, s.head, task)
-          .fuse(task, s.batch, task)
-          .parallel(task);
-      level = task;
-    }
-    s.result.vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
+          .fuse(s.queryBlock, s.head, level)
+          .fuse(level, s.batch, level);
+    stage.parallel(level).vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
+  }
+
+  /// What a task has once: its queries, and what its blocks of keys are skipped by.
+  void scheduleTask() {
     if (s.firstKey.defined())
-      local(s.firstKey, false).compute_at(s.result, level);
+      local(s.firstKey, false).compute_at(result, level);
     if (s.seen.defined())
       scheduleSeen();
-    local(s.inverse, false).compute_at(s.result, level).bound(s.query, 0, tiles.queries);
+    local(s.inverse, false).compute_at(result, level).bound(s.query, 0, tiles.queries);
     overQueries(s.inverse);
     Var column = tiles.isExternal() ? s.pair : s.width;
     int columns = tiles.isExternal() ? filledUp(p.width) / 2 : p.width;
     int lanes = tiles.isExternal() ? 8 : std::min(tiles.lanes, 8);
     local(s.turned, false)
-        .compute_at(s.result, level)
+        .compute_at(result, level)
         .bound(s.query, 0, tiles.queries)
         .bound(column, 0, columns);
     if (oneQuery)
@@ -115,12 +117,12 @@ private:
   /// Keys in the lanes, as masks from outside lie. All blocks before the first one's work: guards of loops
   /// read what is there before the loop.
   void scheduleSeen() {
-    local(s.seen, false).compute_at(s.result, level).bound_storage(s.block, MaxKeyBlocks);
+    local(s.seen, false).compute_at(result, level).bound_storage(s.block, MaxKeyBlocks);
     s.seen.update().reorder(s.looked.x, s.looked.y, s.looked.z).atomic().vectorize(s.looked.x);
   }
 
   void scheduleState() {
-    local(s.state, false).compute_at(s.result, level).store_in(LargeStack);
+    local(s.state, false).compute_at(result, level).store_in(LargeStack);
     s.state.bound(s.width, 0, p.valueWidth + tiles.lanes).bound(s.query, 0, tiles.queries);
     s.state.vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
     s.state.update()
@@ -182,7 +184,7 @@ private:
   }
 
   void scheduleSoftmax() {
-    local(s.keptMaximum, false).compute_at(s.state, s.blocks.x).store_at(s.result, level);
+    local(s.keptMaximum, false).compute_at(s.state, s.blocks.x).store_at(result, level);
     s.keptMaximum.bound(s.query, 0, tiles.queries).bound_storage(s.block, MaxKeyBlocks);
     overQueries(s.keptMaximum);
     for (Func *stage : {&s.blockMaximum, &s.maximumBefore, &s.maximum, &s.decay, &s.share})
@@ -257,12 +259,20 @@ private:
   const AttentionSchedule &p;
   const AttentionTiles &tiles;
   const bool oneQuery;
-  Var level;
+  Func result;
+  Var level; // of tasks
 };
 } // namespace
 
-void scheduleAttention(AttentionStages &stages, const AttentionSchedule &schedule) {
-  AttentionScheduler(stages, schedule).schedule();
+void scheduleAttention(AttentionKernel &kernel, const std::vector<AttentionSchedule> &schedules) {
+  const AttentionStages &any = kernel.ways.back();
+  kernel.result.bound(any.width, 0, schedules.back().valueWidth);
+  if (kernel.ways.size() > 1)
+    AttentionScheduler(kernel.ways.front(), schedules.front(), kernel.result)
+        .schedule(kernel.result.specialize(kernel.areFew), "OfFew");
+  else if (schedules.back().tiles.queries == 1)
+    kernel.result.bound(any.query, 0, 1);
+  AttentionScheduler(kernel.ways.back(), schedules.back(), kernel.result).schedule(Stage(kernel.result), "");
 }
 
 } // namespace attnc

@@ -26,7 +26,8 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Halide::Func consu
 
 void scheduleCell(CellStages &stages, const MatmulSchedule &schedule);
 
-void scheduleAttention(AttentionStages &stages, const AttentionSchedule &schedule);
+/// One schedule for each way.
+void scheduleAttention(AttentionKernel &kernel, const std::vector<AttentionSchedule> &schedules);
 
 /// Rows in memory (vars[0] in the lanes, vars[1] in groups that run in parallel).
 void scheduleRows(Halide::Func result, const std::vector<Halide::Var> &vars, int lanes);
