@@ -49,7 +49,8 @@ void checkFlags(const BenchOptions &options, const std::string &name, const std:
                {"--beam", options.beam > 0, Takes, Refuses, Refuses},
                {"--profile", options.profile, Takes, Takes, Refuses},
                {"--entry", !options.graph.entry.empty(), Refuses, Refuses, Takes},
-               {"--sizes", !options.graph.sizes.empty(), Refuses, Refuses, Takes}};
+               {"--sizes", !options.graph.sizes.empty(), Refuses, Refuses, Takes},
+               {"--values", !options.graph.values.empty(), Refuses, Refuses, Takes}};
   const std::string bundle = "'" + name + "', whose kind is " + kind;
   for (const auto &[flag, isGiven, decoder, encoder, graph] : flags) {
     const Rule rule = kind == "graph" ? graph : kind == "encoder" ? encoder : decoder;
@@ -308,8 +309,9 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
       "bench", "Time requests: tokens/s and ms (minimum and median) of decoding, of encoders, of graphs");
   attnc::addBundleFlags(*command, options->bundle, "Options");
-  const auto length = attnc::wholeIn({1, 1 << 20});
-  command->add_option("--batch", options->batch, "Models: sentences at once")->check(length);
+  const auto length = attnc::wholeIn(attnrt::ranges::maxLength);
+  command->add_option("--batch", options->batch, "Models: sentences at once")
+      ->check(attnc::wholeIn(attnrt::ranges::batch));
   command->add_option("--source-length", options->sourceLength, "Models: tokens of each source")
       ->check(length);
   command->add_option("--target-length", options->targetLength, "Decoders: tokens of each output, exactly")
@@ -318,7 +320,14 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
       ->add_option("--beam,--num-beams", options->beam, "Decoders: hypotheses per sentence; 1 if not given")
       ->check(attnc::wholeIn(attnrt::ranges::beam));
   command->add_option("--entry", options->graph.entry, "Graphs: the graph to call, if there are several");
-  command->add_option("--sizes", options->graph.sizes, "Graphs: the sizes of a call, as batch=1,query=512")
+  command
+      ->add_option("--sizes", options->graph.sizes,
+                   "Graphs: the sizes and strides of a call, as batch=1,query=512")
+      ->type_name("NAME=N")
+      ->delimiter(',');
+  command
+      ->add_option("--values", options->graph.values,
+                   "Graphs: what all elements of an input of whole numbers are, as lengths=512")
       ->type_name("NAME=N")
       ->delimiter(',');
   command->add_option("--seconds", options->seconds, "Measure for so long, and five runs at least")

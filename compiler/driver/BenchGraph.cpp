@@ -1,9 +1,10 @@
 //===- BenchGraph.cpp - attnc bench of a graph --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls an entry as programs do, through attnrt_graph_call(), with random numbers as inputs.
+// Calls an entry as programs do, through attnrt_graph_call(), with made-up inputs.
 
 #include "compiler/driver/BenchGraph.h"
+#include "compiler/driver/Flags.h"
 #include "compiler/driver/Timing.h"
 #include "compiler/spec/MapReader.h"
 #include "compiler/spec/Words.h"
@@ -11,8 +12,12 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <span>
 
 namespace attnc {
@@ -32,44 +37,57 @@ const Json &findEntry(const Json &entries, const std::string &wanted) {
                                  "; the bundle has " + listed(names));
 }
 
-/// Those of `names` that are in shapes of the entry, in their order.
+/// Those of `names` that are in shapes or strides of the entry, in their order.
 std::vector<std::string> ownSizes(const Json &entry, const std::vector<std::string> &names) {
+  std::set<std::string> found;
+  for (const char *side : {"arguments", "results"})
+    for (const Json &tensor : entry[side])
+      for (const char *list : {"shape", "strides"})
+        for (const Json &size : tensor.value(list, Json::array()))
+          if (size.is_string())
+            found.insert(size.get<std::string>());
   std::vector<std::string> own;
-  const auto isIn = [](const Json &shape, const std::string &name) {
-    return std::find(shape.begin(), shape.end(), name) != shape.end();
-  };
-  for (const std::string &name : names)
-    for (const char *side : {"arguments", "results"})
-      for (const Json &tensor : entry[side])
-        if (isIn(tensor["shape"], name) && (own.empty() || own.back() != name))
-          own.push_back(name);
+  std::ranges::copy_if(names, std::back_inserter(own),
+                       [&](const std::string &name) { return found.contains(name); });
   return own;
 }
 
-/// The values of `names`, in their order; 1 for those that are not `own`, which nobody reads.
-std::vector<int64_t> readSizes(const std::vector<std::string> &given, const std::vector<std::string> &names,
-                               const std::vector<std::string> &own) {
-  const std::string known = "; the graph's names are " + listed(own);
-  std::vector<int64_t> sizes(names.size(), 1);
-  const auto valueOf = [&](const std::string &name) -> int64_t & {
-    return sizes[std::find(names.begin(), names.end(), name) - names.begin()];
-  };
-  for (const std::string &name : own)
-    valueOf(name) = 0; // not given
+/// The entry's inputs of whole numbers.
+std::vector<std::string> wholeInputs(const Json &entry) {
+  std::vector<std::string> names;
+  for (const Json &argument : entry["arguments"])
+    if (argument["type"] == "i32")
+      names.push_back(argument["name"]);
+  return names;
+}
+
+using Numbers = std::map<std::string, int64_t>;
+
+/// What a flag's NAME=N say, one for each of `names`.
+Numbers readNumbers(const char *flag, const std::vector<std::string> &given,
+                    const std::vector<std::string> &names, attnrt::Range range) {
+  const std::string known =
+      names.empty() ? "; the graph has none to be given" : "; the graph's names are " + listed(names);
+  Numbers numbers;
   for (const std::string &text : given) {
     const size_t equals = std::min(text.find('='), text.size());
-    const auto at = std::find(own.begin(), own.end(), text.substr(0, equals));
-    const std::optional<int64_t> value =
-        equals < text.size() ? parseInteger(text.substr(equals + 1)) : std::nullopt;
-    if (at == own.end() || !value || *value < 1)
-      throw CLI::ValidationError("--sizes", quote(text) + " is no NAME=N" + known);
-    valueOf(*at) = *value;
+    const std::string name = text.substr(0, equals);
+    const int64_t nothing = INT64_MIN; // in no range
+    const int64_t value =
+        equals < text.size() ? parseInteger(text.substr(equals + 1)).value_or(nothing) : nothing;
+    if (std::ranges::find(names, name) == names.end())
+      throw CLI::ValidationError(flag, quote(name) + " is not there" + known);
+    if (!range.holds(value))
+      throw CLI::ValidationError(flag, quote(text) + " is not NAME=N with N in " + rangeText(range));
+    numbers[name] = value;
   }
-  for (const std::string &name : own)
-    if (valueOf(name) == 0)
-      throw CLI::ValidationError("--sizes", quote(name) + " is not given" + known);
-  return sizes;
+  for (const std::string &name : names)
+    if (!numbers.contains(name))
+      throw CLI::ValidationError(flag, quote(name) + " is not given" + known);
+  return numbers;
 }
+
+constexpr int64_t MostElements = (int64_t(1) << 31) - 1; // of a tensor of a graph
 
 constexpr size_t LineBytes = 64;
 
@@ -90,33 +108,52 @@ private:
   size_t count;
 };
 
-/// Room for an argument or result, random if it is read.
-Tensor makeTensor(const Json &described, const std::vector<std::string> &names,
-                  const std::vector<int64_t> &sizes, bool isInput) {
-  const std::string name = described["name"];
-  if (isInput && described["type"] != "f32")
-    throw std::runtime_error(quote(name) + " is of type " + described["type"].get<std::string>() +
-                             ": bench makes up inputs of f32 only");
-  if (described.contains("strides"))
-    throw std::runtime_error(quote(name) + " has strides: bench makes up dense tensors only");
-  constexpr int64_t most = (int64_t(1) << 31) - 1; // elements of a tensor of a graph
-  int64_t count = 1;
-  for (const Json &extent : described["shape"]) {
-    const int64_t value =
-        extent.is_number()
-            ? extent.get<int64_t>()
-            : sizes[std::find(names.begin(), names.end(), extent.get<std::string>()) - names.begin()];
-    if (value > most / count)
-      throw std::runtime_error(quote(name) + " has more than " + std::to_string(most) + " elements");
-    count *= value;
+/// How many elements a tensor has from its first to its last one.
+int64_t countElements(const Json &described, const Numbers &sizes) {
+  const auto valueOf = [&](const Json &size) {
+    if (size.is_number())
+      return size.get<int64_t>();
+    const auto text = size.get<std::string>();
+    const auto named = sizes.find(text);
+    return named != sizes.end() ? named->second : parseInteger(text).value();
+  };
+  const auto refuseOver = [&](bool isOver) {
+    if (isOver)
+      throw std::runtime_error(quote(described["name"].get<std::string>()) + " has more than " +
+                               std::to_string(MostElements) + " elements");
+  };
+  const Json &shape = described["shape"], strides = described.value("strides", Json());
+  int64_t last = 0, dense = 1; // the place of the last element; the stride of an axis where there is no other
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    const int64_t extent = valueOf(shape[axis]);
+    const int64_t stride = strides.is_null() ? dense : valueOf(strides[axis]);
+    refuseOver(extent > MostElements / std::max<int64_t>(dense, 1) ||
+               extent - 1 > (MostElements - 1 - last) / std::max<int64_t>(stride, 1));
+    last += (extent - 1) * stride;
+    dense *= extent;
   }
-  Tensor values(count);
+  return last + 1;
+}
+
+/// Room for a result.
+Tensor makeTensor(const Json &described, const Numbers &sizes) {
+  return Tensor(countElements(described, sizes));
+}
+
+/// An input: random, or of one whole number.
+Tensor makeInput(const Json &described, const Numbers &sizes, const Numbers &values) {
+  Tensor tensor = makeTensor(described, sizes);
+  if (const auto value = values.find(described["name"].get<std::string>()); value != values.end()) {
+    const auto whole = static_cast<int32_t>(value->second);
+    for (float &element : tensor.elements())
+      std::memcpy(&element, &whole, sizeof whole);
+    return tensor;
+  }
   std::mt19937 random(1); // the same on each run
   std::uniform_real_distribution<float> anyNumber(-1, 1);
-  if (isInput)
-    for (float &value : values.elements())
-      value = anyNumber(random);
-  return values;
+  for (float &element : tensor.elements())
+    element = anyNumber(random);
+  return tensor;
 }
 
 } // namespace
@@ -126,12 +163,18 @@ Json benchGraph(const Model &model, const GraphBenchOptions &options, int thread
   const Json &entry = findEntry(manifest["entries"], options.entry);
   const std::string name = entry["name"];
   const std::vector<std::string> names = manifest["sizes"];
-  const std::vector<int64_t> sizes = readSizes(options.sizes, names, ownSizes(entry, names));
+  const Numbers given =
+      readNumbers("--sizes", options.sizes, ownSizes(entry, names), {1, double(MostElements)});
+  const Numbers values =
+      readNumbers("--values", options.values, wholeInputs(entry), {double(INT32_MIN), double(INT32_MAX)});
+  std::vector<int64_t> sizes;
+  for (const std::string &size : names) // nobody reads those of other entries
+    sizes.push_back(given.contains(size) ? given.at(size) : 1);
   std::vector<Tensor> tensors;
   for (const Json &argument : entry["arguments"])
-    tensors.push_back(makeTensor(argument, names, sizes, true));
+    tensors.push_back(makeInput(argument, given, values));
   for (const Json &result : entry["results"])
-    tensors.push_back(makeTensor(result, names, sizes, false));
+    tensors.push_back(makeTensor(result, given));
   std::vector<void *> pointers;
   for (Tensor &tensor : tensors)
     pointers.push_back(tensor.elements().data());

@@ -11,8 +11,8 @@
 namespace attnc {
 
 struct GraphBenchOptions {
-  std::string entry;              // empty: the only one
-  std::vector<std::string> sizes; // NAME=N
+  std::string entry;                      // empty: the only one
+  std::vector<std::string> sizes, values; // NAME=N: sizes and strides; elements of inputs of whole numbers
 };
 
 /// Times calls of an entry on inputs made up; the report of it.

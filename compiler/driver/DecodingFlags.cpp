@@ -223,7 +223,7 @@ void DecodingOptions::refuseIdle(const DecodingFlags &flags) const {
              {"--typical-p", flags.typicalP.has_value(), true},
              {"--temperature", flags.temperature.has_value(), true},
              {"--seed", flags.seed.has_value(), true},
-             {"--beam", flags.beam.has_value(), false},
+             {"--beam (--num-beams)", flags.beam.value_or(1) > 1, false},
              {"--patience", flags.patience.has_value(), false},
              {"--early-stopping", flags.earlyStopping.has_value(), false}};
   for (const auto &[flag, isGiven, isOfSamples] : all)

@@ -9,7 +9,6 @@
 #include <sstream>
 
 namespace attnc {
-namespace {
 
 std::string rangeText(attnrt::Range range) {
   std::ostringstream text;
@@ -17,6 +16,8 @@ std::string rangeText(attnrt::Range range) {
   text << range.low << " to " << range.high;
   return text.str();
 }
+
+namespace {
 
 CLI::Validator makeValidator(attnrt::Range range, bool isWhole) {
   const auto check = [=](std::string &given) -> std::string {
@@ -50,7 +51,7 @@ void addBundleFlags(CLI::App &command, BundleOptions &options, const std::string
       ->required()
       ->type_name("FOLDER");
   command.add_option("--threads", options.threads, "Threads; 0: one per core")
-      ->check(wholeIn({0, 1024}))
+      ->check(wholeIn(attnrt::ranges::threads))
       ->group(group);
   command
       .add_option("--variant", options.variant, "Kernels to use; the best this machine can run if not given")

@@ -11,6 +11,9 @@
 
 namespace attnc {
 
+/// "1 to 1024"
+std::string rangeText(attnrt::Range range);
+
 /// Accepts whole numbers of `range`.
 CLI::Validator wholeIn(attnrt::Range range);
 

@@ -293,13 +293,13 @@ void addMachineFlags(CLI::App &command, RunOptions &options) {
   command
       .add_option("--batch", options.batch,
                   "Lines decoded together, at most (default 32, at a terminal 1, by tokens 256)")
-      ->check(wholeIn({1, 65536}))
+      ->check(wholeIn(attnrt::ranges::batch))
       ->group(group);
   command
       .add_option("--batch-tokens", options.batchTokens,
                   "Source tokens decoded together, at most, padding counted: lines of similar length are put "
                   "together, outputs keep the order of the lines")
-      ->check(wholeIn({1, 1 << 24}))
+      ->check(wholeIn(attnrt::ranges::sessionLength))
       ->group(group);
 }
 

@@ -202,7 +202,7 @@ void addScoreCommand(CLI::App &app, int &exitCode) {
   command->add_flag("--skip-bad-lines", options->skipsBadLines,
                     "Go on after a line with a mistake, with an empty output; exit with 1 in the end");
   command->add_option("--batch", options->batch, "Lines scored together (default 32)")
-      ->check(attnc::wholeIn({1, 65536}));
+      ->check(attnc::wholeIn(attnrt::ranges::batch));
   command->callback([options, &exitCode] {
     int code = 0;
     const int failed = attnc::runCommand([&] { code = attnc::Scorer(*options).run(); });

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "compiler/driver/SentenceLines.h"
+#include "attnrt/ranges.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -181,7 +182,7 @@ Session &GrowingSession::forLengths(size_t source, size_t target) {
     return *session;
   // Powers of two, so that ever longer lines open few sessions; but not beyond the model's own limits.
   const auto grow = [](int32_t &room, size_t wanted) {
-    constexpr size_t most = 1 << 24;
+    constexpr auto most = static_cast<size_t>(attnrt::ranges::sessionLength.high);
     if (wanted > static_cast<size_t>(room))
       room = static_cast<int32_t>(std::bit_ceil(std::min(wanted, most)));
   };

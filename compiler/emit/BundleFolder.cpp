@@ -46,6 +46,8 @@ llvm::Expected<BundleFolder> BundleFolder::create(llvm::StringRef destination) {
   folder.destination = destination.rtrim('/').str();
   if (folder.destination.empty())
     return llvm::createStringError("'" + destination + "' is not a bundle");
+  if (folder.destination.starts_with('-')) // else the linker takes its files for options
+    folder.destination.insert(0, "./");
   llvm::Expected<std::string> followed = followLinks(folder.destination);
   if (!followed)
     return followed.takeError();

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Settings of `generate` become `model.decoding`. What a spec cannot say, and what it says otherwise, is
-// told.
+// reported.
 
+#include "attnrt/ranges.hpp"
 #include "compiler/huggingface/ImportJob.h"
 #include "compiler/spec/Keys.h"
 #include "compiler/spec/Words.h"
@@ -44,7 +45,11 @@ private:
   std::string_view key;
 };
 
-constexpr Range lengths{0, 1 << 20};
+/// What a decoding option may be, of those that are whole numbers.
+constexpr Range wholeNumbers(attnrt::Range range) {
+  return {static_cast<int64_t>(range.low), static_cast<int64_t>(range.high)};
+}
+constexpr Range beams = wholeNumbers(attnrt::ranges::beam), lengths = wholeNumbers(attnrt::ranges::minLength);
 
 /// The decoder's first token; without one `generate` takes the beginning-of-sentence token.
 void importStart(ImportJob &job, std::optional<int64_t> fallback) {
@@ -119,7 +124,7 @@ void importLengths(ImportJob &job, int64_t longest, Lengths counted) {
 /// Rules for tokens, which a spec names as generation_config.json does.
 void importTokenRules(ImportJob &job) {
   auto set = [&](const std::string &key, auto value) { job.spec.set("model.decoding." + key, value); };
-  set("num_beam_groups", GenerationField(job, "num_beam_groups").integer({1, 1024}, 1));
+  set("num_beam_groups", GenerationField(job, "num_beam_groups").integer(beams, 1));
   set("diversity_penalty", GenerationField(job, "diversity_penalty").number(0));
   set("repetition_penalty", GenerationField(job, "repetition_penalty").number(1));
   set("no_repeat_ngram_size", GenerationField(job, "no_repeat_ngram_size").integer(lengths, 0));
@@ -156,7 +161,7 @@ double samplingNumber(ImportJob &job, std::string_view key, double fallback, boo
 /// How to sample, and how many outputs there are. Returns whether outputs are drawn.
 bool importSampling(ImportJob &job, int64_t beam) {
   auto set = [&](const std::string &key, auto value) { job.spec.set("model.decoding." + key, value); };
-  job.spec.set("model.decoding.n_best", GenerationField(job, "num_return_sequences").integer({1, 1024}, 1),
+  job.spec.set("model.decoding.n_best", GenerationField(job, "num_return_sequences").integer(beams, 1),
                "num_return_sequences");
   bool samples = GenerationField(job, "do_sample").boolean(false);
   set("do_sample", samples);
@@ -220,7 +225,7 @@ void importDecoding(ImportJob &job, int64_t longest, const DefaultTokens &tokens
   if (counted == Lengths::WithStart)
     importStart(job, tokens.start);
   importEnds(job, tokens);
-  int64_t beam = GenerationField(job, "num_beams").integer({1, 1024}, 1);
+  int64_t beam = GenerationField(job, "num_beams").integer(beams, 1);
   job.spec.set("model.decoding.beam", beam, "num_beams");
   job.spec.set("model.decoding.length_penalty", GenerationField(job, "length_penalty").number(1));
   GenerationField stopping(job, "early_stopping");

@@ -206,7 +206,7 @@ void TokenizerImporter::importM2M() {
 
 void loadPieces(sentencepiece::SentencePieceProcessor &processor, const fs::path &path) {
   if (auto status = processor.Load(path.string()); !status.ok())
-    throw TokenizerError{path.string() + ": is no SentencePiece model: " + status.ToString()};
+    throw TokenizerError{path.string() + ": is not a SentencePiece model: " + status.ToString()};
 }
 
 /// Tokens of tokenizer_config.json: where it numbers them, it is right.

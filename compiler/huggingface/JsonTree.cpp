@@ -51,7 +51,7 @@ public:
     position = std::min(position ? position - 1 : 0, text.size());
     while (at < position)
       step();
-    return fail(here, "this is no JSON from here on");
+    return fail(here, "this is not JSON from here on");
   }
 
 private:

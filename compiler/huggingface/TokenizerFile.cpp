@@ -40,7 +40,7 @@ json readJsonFile(const fs::path &path) {
       throw TokenizerError{path.string() + ": must hold a JSON object"};
     return parsed;
   } catch (const json::exception &error) { // its text has the line and the column
-    throw TokenizerError{path.string() + ": is no JSON: " + error.what()};
+    throw TokenizerError{path.string() + ": is not JSON: " + error.what()};
   }
 }
 

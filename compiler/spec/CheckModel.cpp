@@ -360,6 +360,10 @@ static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
   compare("beam", decoding.beam, "target", model.vocabulary.target);
   checkBeamGroups(decoding, diagnostics);
   checkSearch(decoding, diagnostics);
+  const bool attendsToSource = isRecurrent(model) ? model.recurrent.attention.has_value() : hasEncoder(model);
+  if (*decoding.coveragePenalty > 0 && !attendsToSource)
+    diagnostics.error(decoding.coveragePenalty.where,
+                      "'coverage_penalty' needs attention to a source, which the model does not have");
   checkForbiddable(decoding, diagnostics);
   checkDecodingIds(model, diagnostics);
   if (model.positions.kind.valid && limitsLength(*model.positions.kind))

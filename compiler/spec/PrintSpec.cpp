@@ -304,9 +304,9 @@ void SpecPrinter::printTokens(const ModelSpec &model) {
 void SpecPrinter::printTokenizer(const TokenizerSpec &tokenizer) {
   word("kind", tokenizer.kind);
   if (*tokenizer.kind != TokenizerKind::Ids)
-    place("file", escaped(*tokenizer.file), tokenizer.file.where.line);
+    place("file", escaped(spec.resolve(*tokenizer.file)), tokenizer.file.where.line);
   if (!tokenizer.vocabulary->empty())
-    place("vocabulary", escaped(*tokenizer.vocabulary), tokenizer.vocabulary.where.line);
+    place("vocabulary", escaped(spec.resolve(*tokenizer.vocabulary)), tokenizer.vocabulary.where.line);
 }
 
 /// One for both sides where the model has one side only.

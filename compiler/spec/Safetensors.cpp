@@ -112,7 +112,7 @@ public:
   bool null() override { return fail("a null stands where none belongs"); }
   bool binary(binary_t &) override { return fail("binary data stands where none belongs"); }
   bool parse_error(size_t position, const std::string &, const nlohmann::detail::exception &) override {
-    return fail("it is no JSON from byte " + std::to_string(position) + " on");
+    return fail("it is not JSON from byte " + std::to_string(position) + " on");
   }
 
 private:
@@ -203,7 +203,7 @@ bool SafetensorsFile::readHeader(std::string_view image, std::string &error) {
   HeaderReader reader;
   bool isParsed = header.starts_with('{') && nlohmann::json::sax_parse(header.begin(), header.end(), &reader);
   if (!isParsed) {
-    error = "the header is wrong: " + (reader.problem.empty() ? "it is no JSON object" : reader.problem);
+    error = "the header is wrong: " + (reader.problem.empty() ? "it is not a JSON object" : reader.problem);
     return false;
   }
   if (!checkPlaces(reader.entries, data.size(), error))

@@ -15,7 +15,7 @@ namespace attnc {
 static std::optional<std::vector<std::string>> parseList(const std::string &text, std::string &error) {
   nlohmann::json list = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!list.is_array()) {
-    error = "it is no JSON list";
+    error = "it is not a JSON list";
     return std::nullopt;
   }
   std::vector<std::string> tokens;

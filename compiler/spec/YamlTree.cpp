@@ -202,7 +202,7 @@ static bool isText(const std::string &text, Diagnostics &diagnostics) {
     bool isControl = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
     if (length == 0 || isControl) {
       const std::string what =
-          length == 0 ? "this is no UTF-8 text" : "a spec cannot hold control characters";
+          length == 0 ? "this is not UTF-8 text" : "a spec cannot hold control characters";
       diagnostics.error(where, what + ": byte " + std::to_string(c) + (c == 0 ? " (NUL)" : "") +
                                    " at offset " + std::to_string(i));
       return false;
@@ -257,7 +257,7 @@ std::optional<YamlNode> parseYaml(const std::string &text, Diagnostics &diagnost
     diagnostics.error(stop.where, unclosed.empty() ? stop.message : unclosed);
     return std::nullopt;
   } catch (const YAML::Exception &exception) {
-    diagnostics.error(locationOf(exception.mark), "this is no YAML: " + exception.msg);
+    diagnostics.error(locationOf(exception.mark), "this is not YAML: " + exception.msg);
     return std::nullopt;
   }
   if (builder.root.isNull()) {

@@ -20,7 +20,7 @@ std::string decodeBase64(const JsonReader &json) {
   for (const char c : text) {
     const size_t digit = digits.find(c);
     if (digit == std::string_view::npos)
-      json.reject("is no Base64 text");
+      json.reject("is not Base64 text");
     buffer = buffer << 6 | digit;
     bits += 6;
     if (bits >= 8) {

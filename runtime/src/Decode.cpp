@@ -59,7 +59,6 @@ private:
 constexpr int MostCandidates = 16;
 
 void Decoder::begin() {
-  checkCapacity(rules, session.capacity());
   readsAll = rules.needsAll ||
              (rules.candidatesWanted() > MostCandidates && (session.capacity().uses & ATTNRT_USE_SAMPLE));
   session.encode(sources, static_cast<int>(sources.size()) * rules.hypotheses, rules.search.maxLength);
@@ -238,6 +237,7 @@ std::vector<std::vector<Hypothesis>> Decoder::finish() {
 }
 
 std::vector<std::vector<Hypothesis>> Decoder::run() {
+  checkCapacity(rules, session.capacity());
   if (sources.empty())
     return {};
   begin();

@@ -117,6 +117,8 @@ void EncoderSession::predict(const EncoderInput &input, std::span<const attnrt_p
   check(!best || (count >= 1 && count <= encoder.vocabulary), ATTNRT_OUT_OF_RANGE,
         "the candidates of a place must be from 1 to ", encoder.vocabulary, ", but are ", count);
   checkPlaces(input, places);
+  if (places.empty())
+    return;
   std::vector<void *> tensors = place(input);
   const int64_t longest = paddedLength(input);
   for (size_t i = 0; i < places.size(); ++i)

@@ -39,6 +39,20 @@ std::vector<std::string> readNames(const JsonReader &json) {
   return names;
 }
 
+/// Of elements, one for each axis: a size's name or a whole number.
+void checkStrides(const JsonReader &json, size_t axes, const Manifest &manifest) {
+  const std::vector<JsonReader> strides = json.elements();
+  if (strides.size() != axes)
+    json.reject("has ", strides.size(), " strides for ", axes, " axes");
+  for (const JsonReader &stride : strides) {
+    const std::string text = stride.string();
+    const bool isNumber =
+        !text.empty() && text.size() < 11 && text.find_first_not_of("0123456789") == text.npos;
+    if (!isNumber && manifest.findSize(text) < 0)
+      stride.reject("'", text, "' is neither a number nor one of the sizes");
+  }
+}
+
 TensorInfo readTensor(const JsonReader &json, const Manifest &manifest) {
   TensorInfo tensor{readName(json.at("name")), json.at("type").string(), {}};
   if (tensor.type != "i32" && tensor.type != "f32")
@@ -49,6 +63,8 @@ TensorInfo readTensor(const JsonReader &json, const Manifest &manifest) {
     else if (manifest.findSize(tensor.shape.emplace_back(extent.string())) < 0)
       extent.reject("'", tensor.shape.back(), "' is none of the sizes");
   }
+  if (json.has("strides"))
+    checkStrides(json.at("strides"), tensor.shape.size(), manifest);
   return tensor;
 }
 

@@ -46,7 +46,7 @@ void loadPieces(const std::string &path, const std::string &content,
                 sentencepiece::SentencePieceProcessor &processor) {
   const bool isLoaded = processor.LoadFromSerializedProto(content).ok();
   check(isLoaded && isWhole(content), ATTNRT_BAD_BUNDLE, path,
-        ": is no SentencePiece model, or a damaged one");
+        ": is not a SentencePiece model, or a damaged one");
 }
 
 } // namespace attnrt

@@ -253,12 +253,13 @@ attnrt_status attnrt_score(attnrt_session *session, size_t count, const attnrt_i
                            const attnrt_ids *targets, float *log_probabilities) {
   return guard([&] {
     Session &decoder = decoderOf(session);
-    if (count == 0)
-      return;
-    requirePointer(log_probabilities, "log_probabilities");
+    if (count > 0)
+      requirePointer(log_probabilities, "log_probabilities");
     const Session::Guard busy(decoder);
     const auto sourceViews = viewBatch(decoder, count, sources, "sources");
     const auto targetViews = viewBatch(decoder, count, targets, "targets");
+    if (count == 0)
+      return;
     decoder.encode(sourceViews, 1, 1);
     for (const std::vector<float> &values : decoder.score(targetViews))
       log_probabilities = std::copy(values.begin(), values.end(), log_probabilities);

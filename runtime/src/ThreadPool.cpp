@@ -3,6 +3,7 @@
 
 #include "ThreadPool.h"
 #include "Failure.h"
+#include "attnrt/ranges.hpp"
 
 #include <algorithm>
 
@@ -163,9 +164,8 @@ void ThreadPool::work() {
 }
 
 std::unique_ptr<Executor> makeThreadPool(int32_t threads) {
-  constexpr int32_t most = 1024;
-  check(threads >= 0 && threads <= most, ATTNRT_OUT_OF_RANGE, "the number of threads must be from 0 to ",
-        most, ", but is ", threads);
+  check(ranges::threads.holds(threads), ATTNRT_OUT_OF_RANGE, "the number of threads must be from 0 to ",
+        ranges::threads.high, ", but is ", threads);
   const int32_t cores = std::max(1, static_cast<int32_t>(std::thread::hardware_concurrency()));
   return std::make_unique<ThreadPool>(threads == 0 ? cores : threads);
 }

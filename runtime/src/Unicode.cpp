@@ -45,7 +45,7 @@ char32_t nextCodePoint(std::string_view text, size_t &at) {
   const auto *bytes = reinterpret_cast<const utf8proc_uint8_t *>(text.data() + at);
   utf8proc_int32_t point = 0;
   const utf8proc_ssize_t length = utf8proc_iterate(bytes, text.size() - at, &point);
-  check(length > 0, ATTNRT_INTERNAL, "a text is no UTF-8");
+  check(length > 0, ATTNRT_INTERNAL, "a text is not UTF-8");
   at += length;
   return point;
 }

@@ -73,6 +73,11 @@ class BundleTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.folder / bundle
 
+    def refuse(self, code, message, *arguments):
+        done = attnc(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+        self.assertIn(message, done.stderr)
+
     def named(self, name):
         """The graph as a spec that calls its bundle `name`."""
         spec = self.folder / "named.yaml"
@@ -345,8 +350,9 @@ class Bench(BundleTest):
         names = "the graph's names are batch, query"
         for options, message in (([], f"--sizes: 'batch' is not given; {names}"),
                                  (["--sizes", "batch=1"], f"--sizes: 'query' is not given; {names}"),
-                                 (["--sizes", "batch=1,key=2"], f"--sizes: 'key=2' is no NAME=N; {names}"),
-                                 (["--sizes", "batch=0,query=1"], f"--sizes: 'batch=0' is no NAME=N; {names}"),
+                                 (["--sizes", "batch=1,key=2"], f"--sizes: 'key' is not there; {names}"),
+                                 (["--sizes", "batch=0,query=1"], "--sizes: 'batch=0' is not NAME=N with N in 1 to 2147483647"),
+                                 (["--sizes", "batch=1,query=1", "--values", "words=1"], "--values: 'words' is not there; the graph has none to be given"),
                                  (["--sizes", "batch=65536,query=65536"], "'words' has more than 2147483647 elements"),
                                  (["--entry", "atend"], "--entry: 'atend' is not there; the bundle has attend"),
                                  (["--batch", "1"], "--batch has no meaning for 'attend_by_hand', whose kind is graph")):
@@ -354,23 +360,29 @@ class Bench(BundleTest):
             self.assertEqual((1 if "elements" in message else 2, ""), (done.returncode, done.stdout), done.stderr)
             self.assertIn(message, done.stderr)
 
-    def test_inputs_of_ids_are_not_made_up(self):
+    def test_tensors_lie_as_the_strides_say(self):
+        bundle = self.folder / "strided"
+        self.assertEqual(0, attnc("compile", HERE.parents[1] / "examples/one-kernel/attention.yaml", "-o", bundle, "--target", "x86-64").returncode)
+        sizes = "batch=2,query=1,key=5,query_batch=512,key_batch=2560,key_head=64,key_row="
+        done = attnc("bench", bundle, "--sizes", sizes + "512", "--values", "lengths=5", "--seconds", "0.01", "--json")
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertEqual(512, json.loads(done.stdout)["sizes"]["key_row"])
+        self.refuse(1, "'keys' has more than 2147483647 elements", "bench", bundle, "--sizes", sizes + "1000000000", "--values", "lengths=5")
+
+    def test_inputs_of_whole_numbers_have_the_value_given(self):
         spec = self.folder / "masked.yaml"
         spec.write_text("graph:\n  name: g\n  inputs:\n    s: {shape: [batch, head: 1, query, key]}\n"
                         "    lengths: {shape: [batch], type: i32}\n  ops:\n    m: {padding_mask: [s, lengths]}\n"
                         "    w: {softmax: m}\n  outputs: [w]\n")
         compiled = attnc("compile", spec, "-o", self.folder / "masked", "--target", "x86-64")
         self.assertEqual(0, compiled.returncode, compiled.stderr)
-        done = attnc("bench", self.folder / "masked", "--sizes", "batch=1,query=2,key=3")
-        self.assertIn("'lengths' is of type i32: bench makes up inputs of f32 only", done.stderr)
+        call = ["bench", self.folder / "masked", "--sizes", "batch=1,query=2,key=3", "--seconds", "0.01"]
+        self.refuse(2, "--values: 'lengths' is not given; the graph's names are lengths", *call)
+        self.refuse(2, "'lengths=3000000000' is not NAME=N with N in -2147483648 to 2147483647", *call, "--values", "lengths=3000000000")
+        self.assertEqual(0, attnc(*call, "--values", "lengths=3").returncode)
 
 
 class Usage(BundleTest):
-    def refuse(self, code, message, *arguments):
-        done = attnc(*arguments)
-        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
-        self.assertIn(message, done.stderr)
-
     def test_wrong_usage_exits_with_2(self):
         self.refuse(2, "a command is missing")
         self.refuse(2, "SPEC", "compile")
@@ -405,7 +417,7 @@ class Usage(BundleTest):
         spec = self.folder / "spec.yaml"
         spec.write_text(text.replace("file: weights.safetensors", "random: 1"))
         line = 1 + text[:text.index("some.model")].count("\n")
-        self.refuse(1, f"spec.yaml:{line}:42: the source tokenizer cannot be used: some.model: is no SentencePiece model",
+        self.refuse(1, f"spec.yaml:{line}:42: the source tokenizer cannot be used: some.model: is not a SentencePiece model",
                     "compile", spec, "-o", self.folder / "x")
 
     def test_output_that_cannot_be_written_is_an_error(self):
@@ -566,7 +578,7 @@ class Pack(BundleTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(read_folder(self.folder / "seed1"), read_folder(self.folder / "seed2"))
 
-    def refuse(self, weights, message, code=1):
+    def refuse_weights(self, weights, message, code=1):
         before = read_folder(self.bundle)
         done = attnc("pack", self.bundle, weights)
         self.assertEqual(done.returncode, code)
@@ -582,27 +594,27 @@ class Pack(BundleTest):
         self.assertEqual(read_folder(self.folder / "seed1"), read_folder(self.folder / "seed2"))
 
     def test_a_seed_that_is_no_number_is_an_error(self):
-        self.refuse("random:one", "WEIGHTS: 'random:one' is not a source of weights: write random:SEED", code=2)
+        self.refuse_weights("random:one", "WEIGHTS: 'random:one' is not a source of weights: write random:SEED", code=2)
         done = attnc("compile", MODEL, "-o", self.folder / "seeded", "--weights", "random:-1")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--weights: 'random:-1' is not a source of weights", done.stderr)
 
     def test_a_missing_tensor_is_an_error(self):
         self.other.write_bytes(self.other.read_bytes().replace(b"key_weight", b"kez_weight"))
-        self.refuse(self.other, "has no tensor 'key_weight'")
+        self.refuse_weights(self.other, "has no tensor 'key_weight'")
 
     def test_a_misshapen_tensor_is_an_error(self):
         self.other.write_bytes(self.other.read_bytes().replace(b'"shape": [3, 4]', b'"shape": [4, 3]', 1))
-        self.refuse(self.other, "has shape [4, 3], but [3, 4] is needed")
+        self.refuse_weights(self.other, "has shape [4, 3], but [3, 4] is needed")
 
     def test_all_wrong_tensors_are_told(self):
         self.other.write_bytes(self.other.read_bytes().replace(b"key_weight", b"kez_weight").replace(b"value_weight", b"valve_weight"))
-        self.refuse(self.other, "has no tensor 'key_weight'")
-        self.refuse(self.other, "has no tensor 'value_weight'")
+        self.refuse_weights(self.other, "has no tensor 'key_weight'")
+        self.refuse_weights(self.other, "has no tensor 'value_weight'")
 
     def test_a_truncated_file_is_an_error(self):
         self.other.write_bytes(self.other.read_bytes()[:-1])
-        self.refuse(self.other, "error")
+        self.refuse_weights(self.other, "error")
 
     def test_a_full_disk_leaves_the_bundle(self):
         before = read_folder(self.bundle)
@@ -612,7 +624,7 @@ class Pack(BundleTest):
     def test_a_manifest_that_was_changed_is_an_error(self):
         manifest = self.bundle / "manifest.json"
         manifest.write_text(manifest.read_text().replace('"offset": 0', '"offset": 64', 1))
-        self.refuse(self.other, "does not end with the hash of its text")
+        self.refuse_weights(self.other, "does not end with the hash of its text")
 
 
 def unpack_model(bundle, path):

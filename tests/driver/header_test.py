@@ -88,7 +88,7 @@ int main(void) {
         self.assertEqual(0, attnc(*bench, "--sizes", "batch=2").returncode)
         done = attnc(*bench, "--sizes", "batch=2,keys=2")
         self.assertEqual(2, done.returncode)
-        self.assertIn("'keys=2' is no NAME=N; the graph's names are batch", done.stderr)
+        self.assertIn("'keys' is not there; the graph's names are batch", done.stderr)
 
     def test_the_best_variant_asks_for_matrix_instructions(self):
         spec = self.folder / "tiles.yaml"

@@ -163,6 +163,17 @@ class EncoderTest(unittest.TestCase):
         self.assertEqual(2, done.returncode)
         self.assertIn("'encoder' is an encoder that does not decode", done.stderr)
 
+    def test_what_the_model_lacks_is_refused(self):
+        spec = scratch("plain.yaml")
+        text = (SPECS / "encoder.yaml").read_text().replace("layers: 2, token_types: 2, pooler: true, masked_token_head: gelu", "layers: 1")
+        spec.write_text(text.replace("name: encoder", "name: plain").replace(", mask: 3", ""))
+        plain = compile_bundle(spec, "--target", "host", "--weights", "random:1")
+        for options, message in ((["--vectors", "pooled"], "--vectors: 'plain' has no pooler"),
+                                 (["--fill-mask"], "--fill-mask: 'plain' names no mask token")):
+            done = attnc("run", plain, "--ids", *options, text="5 6\n", check=False)
+            self.assertEqual((2, ""), (done.returncode, done.stdout))
+            self.assertIn(message, done.stderr)
+
     def test_lines_beside_one_with_a_mistake_are_not_lost(self):
         good = ["5 3 6", "3 7"]
         mistakes = {"5 3 x": "'x' is not a token id", "5 3 45": "token 2 is 45", "5 3 -1": "token 2 is -1",

@@ -290,7 +290,7 @@ TEST(Import, ADamagedTokenizerIsAnErrorWithItsPlace) {
        "the id of 'cls'"},
       {"{\n \"model\": {,}}", "parse error at line 2, column 12"},
       {"[1]", "must hold a JSON object"},
-      {"", "is no JSON"},
+      {"", "is not JSON"},
       {"{\"a\": " + std::string(100000, '['), "nested more than 16 deep"},
   };
   for (const auto &[text, wanted] : cases) {

@@ -37,6 +37,8 @@ std::vector<KernelCase> roundedAttentionCases();
 std::vector<KernelCase> scoreCases();
 /// Of these, some of graphs, which have a way of their own for few queries.
 std::vector<KernelCase> graphAttentionCases();
+/// Of these, some whose products may be of bfloat16.
+std::vector<KernelCase> roundedGraphAttentionCases();
 /// Work on the rows of heads.
 std::vector<KernelCase> headCases();
 /// `what`: top_k, pick, log_sum_exp, or nothing for all log-probabilities.

@@ -82,6 +82,10 @@ TEST_P(KernelTest, AttentionEqualsReference) { checkCases(attentionCases(), GetP
 TEST_P(KernelTest, RoundedAttentionEqualsReference) { checkCases(roundedCasesOf(GetParam()), GetParam()); }
 TEST_P(KernelTest, ScoresEqualReference) { checkCases(scoreCases(), GetParam()); }
 TEST_P(KernelTest, GraphAttentionEqualsReference) { checkCases(graphAttentionCases(), GetParam()); }
+TEST_P(KernelTest, RoundedGraphAttentionEqualsReference) {
+  if (GetParam().roundsRows()) // else it is what GraphAttentionEqualsReference has
+    checkCases(roundedGraphAttentionCases(), GetParam());
+}
 TEST_P(KernelTest, HeadsEqualReference) { checkCases(headCases(), GetParam()); }
 TEST_P(KernelTest, VocabularyEqualsReference) { checkCases(vocabularyCases(), GetParam()); }
 TEST_P(KernelTest, CellsEqualReference) { checkCases(cellCases(), GetParam()); }

@@ -129,7 +129,7 @@ TEST(TokenizerJsonErrors, WhatIsWrongIsSaidWithItsPlace) {
             errorAfter("nllb", [](Json &json) { json["model"]["merges"][2] = "nowhere to"; }));
   EXPECT_EQ("tokenizer.json.model.vocab[7]: must be a piece and its score",
             errorAfter("t5", [](Json &json) { json["model"]["vocab"][7] = {"x"}; }));
-  EXPECT_EQ("tokenizer.json.normalizer.precompiled_charsmap: is no Base64 text",
+  EXPECT_EQ("tokenizer.json.normalizer.precompiled_charsmap: is not Base64 text",
             errorAfter("t5", [](Json &json) { json["normalizer"]["precompiled_charsmap"] = "****"; }));
   EXPECT_EQ("tokenizer.json.normalizer.precompiled_charsmap: is not a compiled map of characters",
             errorAfter("t5", [](Json &json) { json["normalizer"]["precompiled_charsmap"] = "////////"; }));

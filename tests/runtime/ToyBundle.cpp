@@ -336,7 +336,7 @@ Folder::Folder() {
 }
 
 Folder::~Folder() {
-  std::error_code ignored; // a folder that stays behind is not a reason to fail
+  std::error_code ignored; // a folder that stays behind is no reason to fail
   std::filesystem::remove_all(folder, ignored);
 }
 

@@ -125,7 +125,7 @@ class Commands(unittest.TestCase):
             (["--variant", "none"], "--variant: the bundle has no variant 'none'; it has future, plain"),
             (["--seed", 5], "--seed: has no effect without --sample"),
             (["--sample", "--no-sample", "--top-p", 0.9], "--top-p: has no effect without --sample"),
-            (["--sample", "--beam", 4], "--beam: has no effect on samples"),
+            (["--sample", "--beam", 4], "--beam (--num-beams): has no effect on samples"),
         ):
             for text in ("", "a\nb\n"):
                 self.refuse_all_lines(2, part, *options, text=text)

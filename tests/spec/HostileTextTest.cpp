@@ -71,12 +71,12 @@ TEST(HostileText, SecondDocumentsAreErrors) {
 TEST(HostileText, BinaryFilesAreErrors) {
   EXPECT_HAS(errorsOf(std::string("name: \0 x\n", 10)),
              "a.yaml:1:7: error: a spec cannot hold control characters: byte 0 (NUL) at offset 6");
-  EXPECT_HAS(errorsOf("name: x\nother: \xff\xfe\n"), "a.yaml:2:8: error: this is no UTF-8 text: byte 255");
-  EXPECT_HAS(errorsOf("\xfe\xff\0m"), "this is no UTF-8 text");
-  EXPECT_HAS(errorsOf("name: \xc0\x80\n"), "this is no UTF-8 text");
-  EXPECT_HAS(errorsOf("name: \xed\x95"), "this is no UTF-8 text");
-  EXPECT_HAS(errorsOf("name: \xed\xa0\x80\n"), "this is no UTF-8 text");     // a surrogate
-  EXPECT_HAS(errorsOf("name: \xf4\x90\x80\x80\n"), "this is no UTF-8 text"); // past U+10FFFF
+  EXPECT_HAS(errorsOf("name: x\nother: \xff\xfe\n"), "a.yaml:2:8: error: this is not UTF-8 text: byte 255");
+  EXPECT_HAS(errorsOf("\xfe\xff\0m"), "this is not UTF-8 text");
+  EXPECT_HAS(errorsOf("name: \xc0\x80\n"), "this is not UTF-8 text");
+  EXPECT_HAS(errorsOf("name: \xed\x95"), "this is not UTF-8 text");
+  EXPECT_HAS(errorsOf("name: \xed\xa0\x80\n"), "this is not UTF-8 text");     // a surrogate
+  EXPECT_HAS(errorsOf("name: \xf4\x90\x80\x80\n"), "this is not UTF-8 text"); // past U+10FFFF
 }
 
 TEST(HostileText, MoreTokensToForbidThanASessionCanHaveAreAnError) {
@@ -107,7 +107,7 @@ TEST(HostileText, ControlCharactersDoNotReachTheTerminal) {
 }
 
 TEST(HostileText, SyntaxErrorsHaveAPlace) {
-  EXPECT_HAS(errorsOf("model: {width: 8\nheads: 2\n"), "error: this is no YAML:");
+  EXPECT_HAS(errorsOf("model: {width: 8\nheads: 2\n"), "error: this is not YAML:");
 }
 
 TEST(HostileText, LongKeysAndManyErrorsAreCut) {

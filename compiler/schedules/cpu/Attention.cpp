@@ -1,8 +1,8 @@
 //===- Attention.cpp - schedule of attention on CPUs ------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A task is one block of queries of one head and batch row (many queries) or a row with all its heads (a
-// step).
+// A task is one block of queries of one head and batch row, or, one by one, a query of a group of heads that
+// lie side by side (a step's are all of them).
 
 #include "compiler/kernels/Archetype.h"
 #include "compiler/kernels/Math.h"

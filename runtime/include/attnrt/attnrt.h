@@ -346,7 +346,8 @@ size_t attnrt_model_width(const attnrt_model *model);
 
 /* The last layer's rows of each source's tokens. `types` has one list per source, as long as the source, or
  * is null: all tokens are of type 0. `hidden` takes sources[0].count x width values, then sources[1].count x
- * width, and so on; `pooled` count x width, if the model has a pooler. Either may be null. */
+ * width, and so on; `pooled` count x width, if the model has a pooler. Either may be null. No sources give
+ * nothing. */
 attnrt_status attnrt_encode(attnrt_session *session, size_t count, const attnrt_ids *sources,
                             const attnrt_ids *types, float *hidden, float *pooled);
 
@@ -361,7 +362,7 @@ typedef struct attnrt_places {
 
 /* What the masked-token head says of the tokens at `places`: the `candidates` best ids of each, best first,
  * with their log-probabilities (count x candidates of each); where `ids` is null, the log-probabilities of
- * the whole vocabulary (count x vocabulary), and `candidates` is ignored. */
+ * the whole vocabulary (count x vocabulary), and `candidates` is ignored. No places give nothing. */
 attnrt_status attnrt_predict(attnrt_session *session, size_t count, const attnrt_ids *sources,
                              const attnrt_ids *types, const attnrt_places *places, int32_t candidates,
                              int32_t *ids, float *log_probabilities);
@@ -369,7 +370,8 @@ attnrt_status attnrt_predict(attnrt_session *session, size_t count, const attnrt
 /* ---- Scoring and attention ----------------------------------------------------------------------- */
 
 /* The log-probability of each token of given targets (after prompts, likewise), then of the end token.
- * `log_probabilities` takes targets[0].count + 1 values, then targets[1].count + 1, and so on. */
+ * `log_probabilities` takes targets[0].count + 1 values, then targets[1].count + 1, and so on. No sources
+ * give nothing. */
 attnrt_status attnrt_score(attnrt_session *session, size_t count, const attnrt_ids *sources,
                            const attnrt_ids *targets, float *log_probabilities);
 
