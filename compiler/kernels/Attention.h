@@ -44,11 +44,11 @@ struct AttentionInputs {
 constexpr int FewQueries = 4;
 
 struct AttentionTiles {
-  int queries;          // of a block (1: one query per row)
+  int queries;          // of a block (1: queries are worked on one by one)
   int keys;             // of a block
   int keyTile;          // keys that are scored together; divides `keys`
   int lanes;            // of the context's width; divides both widths
-  int heads = 1;        // of a task, side by side: their parts of a key lie together (one query per row only)
+  int heads = 1;        // of a task, side by side: their parts of a key lie together (one by one only)
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   // The functions that add up products of bfloat16 (emit/shim): scores of 32 queries with 32 keys, and their
   // weights with a block of values. Null: Halide's loops do, in float32.
@@ -64,7 +64,7 @@ struct AttentionStages {
   Halide::Func firstKey; // the first key that the block of queries sees; where keys have a start
   Halide::Func seen;     // block ...: 1 where some query may see a key; where that is not known from bounds
   Halide::Func turned; // query x width: the block of queries, factor applied (external: query x pair, words)
-  Halide::Func partials;      // lane x key x block ...: products by lane (one query per row only)
+  Halide::Func partials;      // lane x key x block ...: products by lane (one by one only)
   Halide::Func products;      // query x key in tile x tile x block ...
   Halide::Func scores;        // query x key x block ...
   Halide::Func blockMaximum;  // query x block ...

@@ -38,7 +38,7 @@ struct AttentionSchedule {
 /// `rounds`: whether external stages may sum up products of bfloat16.
 AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool rounds = false);
 
-/// Of a step, one query per row. `heads`: as many may be worked on side by side.
+/// Queries one by one: of a step, and a few of a graph. `heads`: as many may be worked on side by side.
 AttentionSchedule chooseStepAttention(const CpuTarget &cpu, int width, int valueWidth, int heads);
 
 } // namespace attnc

@@ -34,10 +34,10 @@ attnrt_status attnrt_predict(attnrt_session *session, size_t count, const attnrt
   return guard([&] {
     EncoderSession &encoder = encoderOf(session);
     requirePointer(places, "places");
-    if (places->count > 0)
+    if (places->count > 0) {
       requirePointer(places->places, "places->places");
-    if (places->count > 0)
       requirePointer(log_probabilities, "log_probabilities");
+    }
     const EncoderSession::Guard busy(encoder);
     encoder.predict(readInput(encoder, count, sources, types), {places->places, places->count}, candidates,
                     ids, log_probabilities);
