@@ -10,4 +10,4 @@ esac
 export PATH="$PWD/.venv/bin:$PATH"
 [ -e "build/$preset/build.ninja" ] || cmake --preset "$preset" -Wno-dev >/dev/null
 cmake --build --preset "$preset"
-ctest --preset "$preset"
+ctest --preset "$preset" --parallel "$(nproc)"

@@ -70,6 +70,25 @@ void printReport(const Report &report, bool json) {
       std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
 }
 
+using Clock = std::chrono::steady_clock;
+
+double millisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// When the first sentence's tokens came, in milliseconds since the request began.
+struct TokenTimes {
+  Clock::time_point start = Clock::now();
+  std::vector<double> times;
+};
+
+int noteTime(void *user, size_t sentence, size_t, int32_t) {
+  auto &tokens = *static_cast<TokenTimes *>(user);
+  if (sentence == 0)
+    tokens.times.push_back(millisecondsSince(tokens.start));
+  return 0;
+}
+
 class Bench {
 public:
   Bench(const Model &model, const BenchOptions &options)
@@ -77,13 +96,16 @@ public:
         sources(makeSources()), session(makeSession()),
         hidden(size_t(options.batch) * options.sourceLength * model.width()) {}
 
-  void run();
+  /// `loading`: milliseconds.
+  void run(double loading);
 
 private:
   std::vector<Ids> makeSources() const;
   Session makeSession() const;
   void encodeOnce();
-  void decodeOnce(int length);
+  void decodeOnce(int length, TokenTimes *tokens = nullptr);
+  double sourceTime() const;
+  Report firstRequest();
   Times measure(int length);
   std::string title() const;
   Profile profile();
@@ -130,7 +152,8 @@ Session Bench::makeSession() const {
   }
 }
 
-void Bench::decodeOnce(int length) {
+/// Writes to `tokens`, where it is given, what a search of one hypothesis tells.
+void Bench::decodeOnce(int length, TokenTimes *tokens) {
   attnrt_decode_options decoding = model.decodeOptions();
   decoding.beam = options.beam;
   decoding.n_best = decoding.num_beam_groups = 1;
@@ -138,6 +161,8 @@ void Bench::decodeOnce(int length) {
   decoding.diversity_penalty = 0;
   decoding.forced_eos_token_id = -1; // or the last token would be the end token
   decoding.min_length = decoding.max_length = length;
+  decoding.on_token = tokens ? noteTime : nullptr;
+  decoding.user = tokens;
   const auto results = session.decode(sources, decoding);
   for (const auto &nBest : results)
     if (nBest.empty() || nBest.front().ids.size() != static_cast<size_t>(length))
@@ -149,6 +174,29 @@ void Bench::encodeOnce() {
   const std::vector<attnrt_ids> views = attnrt::api::view(sources);
   attnrt::api::check(
       attnrt_encode(session.handle(), views.size(), views.data(), nullptr, hidden.data(), nullptr));
+}
+
+/// What kernels of the entries that read the source took, in milliseconds.
+double Bench::sourceTime() const {
+  uint64_t nanoseconds = 0;
+  for (size_t entry = 0; entry < manifest["entries"].size(); ++entry)
+    if (const std::string name = manifest["entries"][entry]["name"]; name == "encode" || name == "prefill")
+      for (size_t kernel = 0; kernel < manifest["kernels"].size(); ++kernel)
+        nanoseconds += session.profile(entry, kernel).nanoseconds;
+  return double(nanoseconds) * 1e-6;
+}
+
+/// What a process that has just loaded the bundle waits for: weights are not in its memory yet.
+Report Bench::firstRequest() {
+  TokenTimes tokens;
+  isEncoder() ? encodeOnce() : decodeOnce(options.targetLength, options.beam == 1 ? &tokens : nullptr);
+  Report report = {{"ms_first_request", millisecondsSince(tokens.start)}};
+  const std::vector<double> &times = tokens.times;
+  if (!times.empty())
+    report.update({{"ms_first_token", times.front()}, {"ms_first_step", times.front() - sourceTime()}});
+  if (times.size() >= 10)
+    report["ms_tenth_step"] = times[9] - times[8];
+  return report;
 }
 
 Times Bench::measure(int length) {
@@ -218,11 +266,10 @@ Profile Bench::profile() {
   const std::vector<ProductType> products = productsOfKernels();
   setLimits(profile, products);
   session.startProfile();
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   for (int i = 0; i < requests; ++i)
     isEncoder() ? encodeOnce() : decodeOnce(options.targetLength);
-  profile.milliseconds =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() / requests;
+  profile.milliseconds = millisecondsSince(start) / requests;
   for (size_t entry = 0; entry < manifest["entries"].size(); ++entry)
     for (size_t kernel = 0; kernel < manifest["kernels"].size(); ++kernel) {
       const attnrt_kernel_profile counts = session.profile(entry, kernel);
@@ -255,7 +302,10 @@ nlohmann::ordered_json describe(const Profile &profile) {
   return kernels;
 }
 
-void Bench::run() {
+void Bench::run(double loading) {
+  session.startProfile();
+  const Report first = firstRequest();
+  session = makeSession(); // without a profile
   const Times times = measure(options.targetLength);
   const double tokens = double(options.batch) * (isEncoder() ? options.sourceLength : options.targetLength);
   Report report = {{"variant", model.variant()}, {"batch", options.batch}};
@@ -268,13 +318,15 @@ void Bench::run() {
                  {"tokens_per_second", tokens / times.median * 1000},
                  {"ms_minimum", times.minimum},
                  {"ms_median", times.median},
-                 {"arena_bytes", session.arenaBytes()},
+                 {"ms_load", loading}});
+  report.update(first);
+  report.update({{"arena_bytes", session.arenaBytes()},
                  {"state_bytes", session.stateBytes()},
                  {"weight_bytes", manifest["weights"]["bytes"]}});
   if (options.profile && options.targetLength > 1) {
-    const Times first = measure(1);
-    report["ms_encode_and_first_step"] = first.median;
-    report["ms_each_further_step"] = (times.median - first.median) / (options.targetLength - 1);
+    const Times one = measure(1);
+    report["ms_encode_and_first_step"] = one.median;
+    report["ms_each_further_step"] = (times.median - one.median) / (options.targetLength - 1);
   }
   Profile kernels;
   if (options.profile) {
@@ -291,14 +343,16 @@ void Bench::run() {
 void bench(BenchOptions &options) {
   if (options.bundle.threads == 0) // one per core: the report and the limits say how many that is
     options.bundle.threads = int(std::max(1u, std::thread::hardware_concurrency()));
+  const auto start = Clock::now();
   const Model model = loadBundle(options.bundle);
+  const double loading = millisecondsSince(start);
   const std::string kind = nlohmann::json::parse(model.manifest())["kind"];
   checkFlags(options, model.name(), kind);
   if (kind == "graph")
     return printReport(benchGraph(model, options.graph, options.bundle.threads, options.seconds),
                        options.json);
   options.beam = std::max(options.beam, 1);
-  Bench(model, options).run();
+  Bench(model, options).run(loading);
 }
 
 } // namespace

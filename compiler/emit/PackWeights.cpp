@@ -59,18 +59,22 @@ std::vector<float> transpose(const std::vector<float> &values, int64_t rows, int
 }
 
 bool isFinite(float value) { return std::isfinite(value); }
+bool isNan(float value) { return std::isnan(value); }
 
-/// Integers have neither infinities nor NaN: an error that names the first of a tensor of `shape`.
-llvm::Error refuseNonFinite(const std::string &tensor, const std::vector<int64_t> &shape,
-                            const std::vector<float> &values) {
-  auto found = llvm::find_if_not(values, isFinite);
+/// A NaN, and what `type` cannot hold, is an error that names the first of a tensor of `shape`.
+llvm::Error refuseNumbers(const std::string &tensor, const std::vector<int64_t> &shape,
+                          const std::string &type, const std::vector<float> &values) {
+  auto found = type == "int8" ? llvm::find_if_not(values, isFinite) : llvm::find_if(values, isNan);
   if (found == values.end())
     return llvm::Error::success();
   int64_t index = found - values.begin(), columns = shape.back();
   std::vector<int64_t> place = {index / columns, index % columns};
-  return llvm::createStringError("tensor '" + tensor + "' has " +
-                                 (std::isnan(*found) ? "a NaN" : "an infinity") + " at " + shapeText(place) +
-                                 ", which int8 cannot hold; f32 and bf16 can");
+  if (shape.size() == 1)
+    place = {index};
+  return llvm::createStringError(
+      "tensor '" + tensor + "' has " +
+      (isNan(*found) ? "a NaN at " + shapeText(place) + ", which is no number"
+                     : "an infinity at " + shapeText(place) + ", which int8 cannot hold; f32 and bf16 can"));
 }
 
 /// The tensors of a recipe side by side, out x in; scales are made of the matrix that they belong to.
@@ -96,8 +100,9 @@ llvm::Expected<std::vector<float>> joinTensors(const WeightRecipe &recipe, const
       problems = llvm::joinErrors(std::move(problems), values.takeError());
       continue;
     }
-    if (recipe.type == "int8")
-      problems = llvm::joinErrors(std::move(problems), refuseNonFinite(recipe.tensors[part], shape, *values));
+    if (recipe.scales == 0) // the matrix that scales belong to tells
+      problems = llvm::joinErrors(std::move(problems),
+                                  refuseNumbers(recipe.tensors[part], shape, recipe.type, *values));
     if (turned)
       *values = transpose(*values, shape[0], shape[1]);
     joined.insert(joined.end(), values->begin(), values->end());

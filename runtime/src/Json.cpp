@@ -4,14 +4,14 @@
 #include "Json.h"
 
 #include <cmath>
-#include <set>
+#include <unordered_set>
 
 namespace attnrt {
 
 nlohmann::json parseJson(std::string_view text, const std::string &what) {
   constexpr int deepest = 16; // more than any file of a bundle has
   using Event = nlohmann::json::parse_event_t;
-  std::vector<std::set<std::string>> keys; // of the objects that are open
+  std::vector<std::unordered_set<std::string>> keys; // of the objects that are open
   const auto watch = [&](int depth, Event event, const nlohmann::json &parsed) {
     check(depth <= deepest, ATTNRT_BAD_BUNDLE, what, ": is nested more than ", deepest, " deep");
     if (event == Event::object_start)
@@ -19,8 +19,8 @@ nlohmann::json parseJson(std::string_view text, const std::string &what) {
     else if (event == Event::object_end)
       keys.pop_back();
     else if (event == Event::key)
-      check(keys.back().insert(parsed.get<std::string>()).second, ATTNRT_BAD_BUNDLE, what, ": has the key ",
-            parsed.dump(), " twice in one object");
+      check(keys.back().insert(parsed.get_ref<const std::string &>()).second, ATTNRT_BAD_BUNDLE, what,
+            ": has the key ", parsed.dump(), " twice in one object");
     return true;
   };
   try {

@@ -358,6 +358,25 @@ void checkSeal(std::string_view text, const std::string &path) {
         ": does not end with the hash of its text: it is damaged or was changed by hand");
 }
 
+/// Of all but what other weights change.
+std::string hashManifest(nlohmann::json json) {
+  const auto strip = [](nlohmann::json &object) {
+    if (object.is_object())
+      object.erase("hash");
+  };
+  if (json.is_object()) {
+    json.erase("golden");
+    json.erase("hash");
+    if (json.contains("weights")) {
+      strip(json["weights"]);
+      if (json["weights"].is_object() && json["weights"].contains("tensors"))
+        for (nlohmann::json &tensor : json["weights"]["tensors"])
+          strip(tensor);
+    }
+  }
+  return hash128(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 } // namespace
 
 bool TokensInfo::isLanguage(int32_t id) const {
@@ -402,13 +421,12 @@ TokenizerInfo readTokenizerInfo(const JsonReader &json) {
 
 Manifest readManifest(std::string_view text, const std::string &path) {
   checkSeal(text, path);
-  const nlohmann::json parsed = parseJson(text, path);
+  nlohmann::json parsed = parseJson(text, path);
   const JsonReader json(parsed, path);
   const int64_t format = json.at("format").integer(0, largest);
   if (format != 1)
     json.reject("format is ", format, "; this runtime reads format 1");
   Manifest manifest;
-  manifest.hash = manifestHash(text);
   manifest.name = readName(json.at("name"));
   manifest.sizes = readNames(json.at("sizes"));
   std::vector<std::string> entryNames;
@@ -435,26 +453,10 @@ Manifest readManifest(std::string_view text, const std::string &path) {
   const auto isRecorded = [&](const VariantInfo &variant) { return variant.name == recorded; };
   if (!recorded.empty() && std::none_of(manifest.variants.begin(), manifest.variants.end(), isRecorded))
     json.at("golden").reject("variant '", recorded, "' is none of the bundle's");
+  manifest.hash = hashManifest(std::move(parsed));
   return manifest;
 }
 
-std::string manifestHash(std::string_view text) {
-  nlohmann::json json = parseJson(text, "manifest.json");
-  const auto strip = [](nlohmann::json &object) {
-    if (object.is_object())
-      object.erase("hash");
-  };
-  if (json.is_object()) {
-    json.erase("golden");
-    json.erase("hash");
-    if (json.contains("weights")) {
-      strip(json["weights"]);
-      if (json["weights"].is_object() && json["weights"].contains("tensors"))
-        for (nlohmann::json &tensor : json["weights"]["tensors"])
-          strip(tensor);
-    }
-  }
-  return hash128(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
+std::string manifestHash(std::string_view text) { return hashManifest(parseJson(text, "manifest.json")); }
 
 } // namespace attnrt

@@ -167,11 +167,11 @@ TEST(StoredWeights, WhatIsNotFiniteStaysSoInBfloat16AndIsNoError) {
   EXPECT_EQ(errors[0].error, 0);
 }
 
-/// The error of an int8 matrix of `a` and `b`, both 2 x 3 in the source, that have `number` as their fourth.
-std::string errorOfIntegers(float number, bool isTransposed) {
+/// The error of a matrix of `a` and `b`, both 2 x 3 in the source, that have `number` as their fourth.
+std::string errorOfMatrix(const std::string &type, float number, bool isTransposed = false) {
   WeightRecipe recipe = isTransposed ? makeRecipe({6, 2}, 32 * 4, 32, {"a", "b"}, {3, 3})
                                      : makeRecipe({4, 3}, 32 * 4, 32, {"a", "b"}, {2, 2});
-  recipe.type = "int8";
+  recipe.type = type;
   recipe.transposed = isTransposed;
   auto tensors = [&](const std::string &, const std::vector<int64_t> &shape) {
     EXPECT_EQ(shape, (std::vector<int64_t>{2, 3}));
@@ -182,15 +182,31 @@ std::string errorOfIntegers(float number, bool isTransposed) {
   return packed ? "" : llvm::toString(packed.takeError());
 }
 
-TEST(StoredWeights, IntegersOfWhatIsNotFiniteAreAnErrorWithItsPlace) {
-  EXPECT_EQ(errorOfIntegers(4, false), "");
-  for (bool isTransposed : {false, true}) {
-    EXPECT_EQ(errorOfIntegers(NAN, isTransposed),
-              "tensor 'a' has a NaN at [1, 0], which int8 cannot hold; f32 and bf16 can\n"
-              "tensor 'b' has a NaN at [1, 0], which int8 cannot hold; f32 and bf16 can");
-    EXPECT_NE(errorOfIntegers(-INFINITY, isTransposed).find("'a' has an infinity at [1, 0]"),
-              std::string::npos);
+TEST(StoredWeights, NanIsAnErrorWithItsPlace) {
+  for (const char *type : {"f32", "bf16", "int8"}) {
+    EXPECT_EQ(errorOfMatrix(type, 4), "");
+    for (bool isTransposed : {false, true})
+      EXPECT_EQ(errorOfMatrix(type, NAN, isTransposed), "tensor 'a' has a NaN at [1, 0], which is no number\n"
+                                                        "tensor 'b' has a NaN at [1, 0], which is no number");
   }
+}
+
+TEST(StoredWeights, NanInABiasIsAnErrorWithItsPlace) {
+  auto tensors = [](const std::string &, const std::vector<int64_t> &) {
+    return llvm::Expected<std::vector<float>>(std::vector<float>{1, 2, NAN});
+  };
+  ScratchFolder folder;
+  llvm::Expected<PackedWeights> packed =
+      packWeights({makeRecipe({3}, 64, 0, {"bias"}, {3})}, tensors, {}, folder.path + "/w");
+  EXPECT_EQ(llvm::toString(packed.takeError()), "tensor 'bias' has a NaN at [2], which is no number");
+}
+
+TEST(StoredWeights, AnInfinityIsAnErrorInIntegersAlone) {
+  EXPECT_EQ(errorOfMatrix("f32", INFINITY), "");
+  EXPECT_EQ(errorOfMatrix("bf16", -INFINITY), "");
+  EXPECT_NE(errorOfMatrix("int8", -INFINITY)
+                .find("'a' has an infinity at [1, 0], which int8 cannot hold; f32 and bf16 can"),
+            std::string::npos);
 }
 
 /// The values of a constant of the given type, declared by `text`.

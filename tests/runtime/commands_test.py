@@ -338,6 +338,18 @@ class Commands(unittest.TestCase):
         self.assertGreater(report["arena_bytes"], 0)
         self.assertEqual([], report["kernels"])  # the toy's entries tell nothing
 
+    def test_bench_reports_the_start_of_a_process(self):
+        def report(*options):
+            return json.loads(self.lines("bench", self.bundle, "--batch", 2, "--source-length", 8, *options, "--json")[0])
+        greedy = report("--target-length", 10)
+        self.assertGreater(greedy["ms_load"], 0)
+        self.assertGreater(greedy["ms_first_token"], 0)
+        self.assertGreater(greedy["ms_tenth_step"], 0)
+        self.assertGreaterEqual(greedy["ms_first_token"], greedy["ms_first_step"])
+        self.assertGreaterEqual(greedy["ms_first_request"], greedy["ms_first_token"] + greedy["ms_tenth_step"])
+        self.assertNotIn("ms_tenth_step", report("--target-length", 9))
+        self.assertNotIn("ms_first_token", report("--target-length", 10, "--beam", 2))  # tokens come at the end there
+
     def test_bench_names_the_flags_that_a_decoder_needs_or_has_no_use_for(self):
         source = ["--batch", 2, "--source-length", 8]
         for options, message in (([], "--batch is needed for"), (source, "--target-length is needed for"),
