@@ -25,18 +25,18 @@ using namespace attnc;
 
 namespace {
 
-struct Options {
+struct CompileOptions {
   std::string spec, bundle, targets, dtype, weights, schedules, phase;
 };
 
 /// The bundle's name: the spec's, or else the folder's.
-std::string nameOf(const Spec &spec, const Options &options) {
+std::string nameOf(const Spec &spec, const CompileOptions &options) {
   return spec.name->empty() ? llvm::sys::path::filename(llvm::StringRef(options.bundle).rtrim('/')).str()
                             : *spec.name;
 }
 
 /// Prints the module as it is after `phase`.
-int emitPhase(const Options &options) {
+int emitPhase(const CompileOptions &options) {
   Frontend frontend;
   if (options.phase == "spec") {
     if (!frontend.read(options.spec, {options.weights, options.dtype}))
@@ -107,7 +107,7 @@ llvm::Expected<std::vector<WeightError>> writeAt(const std::string &place, const
   return errors;
 }
 
-int compile(const Options &options) {
+int compile(const CompileOptions &options) {
   if (!options.schedules.empty())
     throw CLI::ValidationError("--schedules",
                                "not built yet: this version uses the schedules it was built with");
@@ -154,7 +154,7 @@ int compile(const Options &options) {
 } // namespace
 
 void addCompileCommand(CLI::App &app, int &exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompileOptions>();
   CLI::App *command = app.add_subcommand("compile", "Compile a spec to a bundle");
   command->add_option("SPEC", options->spec, "The model's YAML file")->required()->type_name("FILE");
   CLI::Option *bundle = command->add_option("-o,--output", options->bundle, "The bundle to write");

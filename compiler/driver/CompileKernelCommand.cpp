@@ -17,7 +17,7 @@
 
 namespace {
 
-struct Options {
+struct KernelOptions {
   std::string file, target, symbol, object;
   pid_t parent = 0; // the process that waits for this one, where there is one
 };
@@ -29,7 +29,7 @@ void followParent(pid_t parent) {
     std::raise(SIGKILL);
 }
 
-int compileKernelFile(const Options &options) {
+int compileKernelFile(const KernelOptions &options) {
   if (options.parent)
     followParent(options.parent);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
@@ -53,7 +53,7 @@ int compileKernelFile(const Options &options) {
 } // namespace
 
 void addCompileKernelCommand(CLI::App &app, int &exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<KernelOptions>();
   CLI::App *command = app.add_subcommand("compile-kernel", "Compiles one kernel");
   command->group(""); // hidden
   command->add_option("FILE", options->file)->required();

@@ -22,14 +22,23 @@ Sizes extentsOf(Type type) {
   return extents;
 }
 
-/// Strides of extents stored without gaps. `order` lists the axes slowest first; empty means in order.
-Sizes denseStrides(const Sizes &extents, ArrayRef<int64_t> order, MLIRContext *context) {
+/// How the axes of a value lie: `order` lists them slowest first, empty means in order; `rows` are the
+/// elements from one row to the next, 0 means without gaps (as in PlaceAttr).
+struct Layout {
+  ArrayRef<int64_t> order;
+  int64_t rows = 0;
+};
+
+Sizes stridesOf(const Sizes &extents, const Layout &layout, MLIRContext *context) {
+  size_t axesOfRow = layout.order.empty() ? 1 : 2;
   Sizes strides(extents.size());
   SizeAttr stride = SizeAttr::getConstant(context, 1);
   for (size_t i = extents.size(); i-- > 0;) {
-    size_t axis = order.empty() ? i : order[i];
+    size_t axis = layout.order.empty() ? i : layout.order[i];
     strides[axis] = stride;
     stride = stride.times(extents[axis]);
+    if (layout.rows != 0 && extents.size() - i == axesOfRow)
+      stride = SizeAttr::getConstant(context, layout.rows);
   }
   return strides;
 }
@@ -61,17 +70,17 @@ private:
   EntryCalls code;
   std::vector<BufferView> outputs; // of the recurrence that is followed
 
-  BufferView dense(attn::Memory memory, Sizes extents, Type element, ArrayRef<int64_t> order) {
+  BufferView laidOut(attn::Memory memory, Sizes extents, Type element, const Layout &layout) {
     BufferView view;
     view.memory = memory;
     view.offset = SizeAttr::getConstant(entry.getContext(), 0);
-    view.strides = denseStrides(extents, order, entry.getContext());
+    view.strides = stridesOf(extents, layout, entry.getContext());
     view.extents = std::move(extents);
     view.element = element;
     return view;
   }
-  BufferView dense(attn::Memory memory, Type type, ArrayRef<int64_t> order = {}) {
-    return dense(memory, extentsOf(type), cast<RankedTensorType>(type).getElementType(), order);
+  BufferView dense(attn::Memory memory, Type type) {
+    return laidOut(memory, extentsOf(type), cast<RankedTensorType>(type).getElementType(), {});
   }
 
   LogicalResult follow(Operation &op) {
@@ -222,7 +231,7 @@ LogicalResult ViewFollower::getWeight(attn::GetWeightOp op) {
     Sizes stored;
     for (int64_t extent : extents)
       stored.push_back(SizeAttr::getConstant(op.getContext(), extent));
-    view = dense(attn::Memory::weights, stored, element, {});
+    view = laidOut(attn::Memory::weights, stored, element, {});
   }
   view.offset = SizeAttr::getConstant(op.getContext(), *weight.getOffset());
   views[op.getResult()] = view;
@@ -275,7 +284,7 @@ FailureOr<BufferView> ViewFollower::placed(Operation *op, const Sizes &extents, 
   auto place = cast<attn::PlaceAttr>(where);
   if (place.getMemory() == attn::Memory::output)
     return placedAtPosition(op, extents, place);
-  BufferView view = dense(place.getMemory(), extents, element, place.getOrder());
+  BufferView view = laidOut(place.getMemory(), extents, element, {place.getOrder(), place.getRows()});
   if (place.getMemory() != attn::Memory::result) {
     view.offset = place.getOffset();
     return view;

@@ -6,7 +6,7 @@
 namespace attnc {
 
 /// Linux keeps what one call wrote in pages as large as that, up to 2 MiB: a process that maps the file takes
-/// the 240 MB of a Transformer-base's weights in 2 ms, where small pages cost it 14.
+/// the 244 MB of a Transformer-base's weights in 2 ms, where small pages cost it 14.
 constexpr size_t BytesOfWrite = 4 << 20;
 
 FileOutput::FileOutput(llvm::StringRef path) : path(path.str()), stream(path, opened) {

@@ -53,7 +53,7 @@ public:
 private:
   OpBuilder builder;
   InterfaceTypes types;
-  Location loc;
+  mlir::Location loc;
   StringRef bundle;
   std::map<std::string, std::string> texts; // from content to symbol
 

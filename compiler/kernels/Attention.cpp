@@ -24,11 +24,8 @@ namespace {
 class AttentionBuilder {
 public:
   AttentionBuilder(const AttentionInputs &inputs, const AttentionTiles &tiles) : in(inputs), tiles(tiles) {
-    s.width = Var("width"), s.pair = Var("pair"), s.lane = Var("lane"), s.query = Var("query"),
-    s.keyInTile = Var("keyInTile");
-    s.key = Var("key"), s.tile = Var("tile"), s.block = Var("block"), s.queryBlock = Var("queryBlock");
-    s.head = Var("head"), s.batch = Var("batch");
-    queries = in.query.extents[1], keys = in.key.extents[1];
+    queries = in.query.extents[1];
+    keys = in.key.extents[1];
   }
 
   AttentionStages build() {

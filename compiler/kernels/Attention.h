@@ -80,7 +80,8 @@ struct AttentionStages {
   Halide::Func state;         // width + lanes x query ...: context, then the sum of weights
   Halide::Func inverse;       // query ...
   Halide::Expr context;       // at (width, query, head, batch)
-  Halide::Var width, pair, lane, query, keyInTile, key, tile, block, queryBlock, head, batch;
+  Halide::Var width{"width"}, pair{"pair"}, lane{"lane"}, query{"query"}, keyInTile{"keyInTile"}, key{"key"},
+      tile{"tile"}, block{"block"}, queryBlock{"queryBlock"}, head{"head"}, batch{"batch"};
   Halide::RDom looked;      // seen: x: key at once, y: keys, z: query
   Halide::RDom inner;       // products: over the width
   Halide::RDom acrossLanes; // products: over the lanes of partials

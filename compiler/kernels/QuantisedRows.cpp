@@ -26,10 +26,11 @@ static Expr roundToByte(const Expr &x, const Expr &shift) {
 
 QuantisedRowsStages buildQuantisedRows(const Tensor &input, int width, int stored, int lanes) {
   QuantisedRowsStages s;
-  s.lane = Var("lane"), s.column = Var("column"), s.row = Var("row");
-  s.lanes = lanes, s.stored = stored;
+  s.lanes = lanes;
+  s.stored = stored;
   RDom lower(0, width / lanes, "lower"), upper(0, width / lanes, "upper");
-  s.smallest = Func("smallest"), s.largest = Func("largest");
+  s.smallest = Func("smallest");
+  s.largest = Func("largest");
   s.smallest(s.lane, s.row) = 0.f;
   s.smallest(s.lane, s.row) = min(s.smallest(s.lane, s.row), input.at({lower * lanes + s.lane, s.row}));
   s.largest(s.lane, s.row) = 0.f;

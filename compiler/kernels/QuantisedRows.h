@@ -14,7 +14,7 @@ struct QuantisedRowsStages {
   Halide::Func smallest, largest; // lane x row; 0 is among the elements
   Halide::Func scales;            // 2 x row: the scale, and the byte that stands for 0
   Halide::Func bytes;             // stored x row
-  Halide::Var lane, column, row;
+  Halide::Var lane{"lane"}, column{"column"}, row{"row"};
   int lanes = 1;
   int stored = 0;
 };

@@ -35,7 +35,6 @@ static Func addMean(RowNormStages &stages, const RowNormInputs &inputs, const st
 
 RowNormStages buildRowNorm(const RowNormInputs &inputs, const std::string &name) {
   RowNormStages stages;
-  stages.lane = Var("lane");
   std::vector<Var> rows;
   for (size_t axis = 1; axis < inputs.input.extents.size(); ++axis)
     rows.push_back(Var("outer" + std::to_string(axis)));

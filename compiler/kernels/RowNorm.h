@@ -28,7 +28,7 @@ struct RowNormStages {
   std::vector<Halide::Func> partials; // lane x outer...
   std::vector<Halide::RDom> partialDomains;
   std::vector<Halide::Func> rowValues; // outer...
-  Halide::Var lane;
+  Halide::Var lane{"lane"};
   Tensor result;
 };
 

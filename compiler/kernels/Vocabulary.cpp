@@ -112,7 +112,6 @@ static PanelStages buildPanels(const LinearInputs &inputs, MatmulTile tile,
 // compiler has no freedom here either: the code of one row need not be that of many.
 static LogSumStages buildLogSum(Func panels, const Var &panel, const Var &row, int panelCount) {
   LogSumStages s;
-  s.lane = Var("lane");
   s.row = row;
   s.panel = panel;
   s.padded = (panelCount + MaximumLanes - 1) / MaximumLanes * MaximumLanes;
@@ -146,7 +145,6 @@ VocabularyStages buildVocabulary(const LinearInputs &plain, const std::vector<Ma
   LinearInputs inputs = withReadableEnds(plain);
   VocabularyStages stages;
   stages.panels = Func("panels");
-  stages.panel = Var("panel"), stages.row = Var("row");
   stages.rows = inputs.input.extents[1];
   stages.panelCount = inputs.weight.panels();
   std::vector<Expr> maxima, sums;
@@ -182,7 +180,8 @@ static Expr comesBefore(Expr value, Expr word, Tuple other) {
 TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabulary) {
   const LogSumStages &logSum = vocabulary.logSum;
   TopStages s;
-  s.row = vocabulary.row, s.word = Var("word"), s.candidate = Var("candidate"), s.panel = vocabulary.panel;
+  s.row = vocabulary.row;
+  s.panel = vocabulary.panel;
   s.result = Func("best");
   s.result(s.candidate, s.row) = Tuple(BelowAll, -1);
   Expr candidates = s.result.output_buffers()[0].dim(0).extent();

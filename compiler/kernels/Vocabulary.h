@@ -31,13 +31,13 @@ struct LogSumStages {
   Halide::Func paddedMaxima, paddedSums; // panel x row, filled up to whole lanes
   Halide::Func laneMaxima, laneSums;     // lane x row
   Halide::Func maximum, logSum;          // row
-  Halide::Var lane, row, panel;
+  Halide::Var lane{"lane"}, row, panel;
   int padded = 0;
 };
 
 struct VocabularyStages {
   Halide::Func panels; // panel x row: maximum and sum, the kernel's scratch
-  Halide::Var panel, row;
+  Halide::Var panel{"panel"}, row{"row"};
   Halide::Expr rows;
   int panelCount = 0;
   std::vector<PanelStages> classes; // of tiles[i]
@@ -53,7 +53,7 @@ struct TopStages {
   Halide::Func threshold; // row: a panel whose maximum is below holds none of the best
   Halide::Func sums;      // word in panel x panel x row: logits computed again
   Halide::Func result;    // candidate x row: (log-probability, word)
-  Halide::Var word, row, candidate, panel;
+  Halide::Var word{"word"}, row, candidate{"candidate"}, panel;
   Halide::RDom k;         // of sums
   int group;              // as in Accumulator
   Halide::RDom insertion; // x: candidate from the last, y: word in panel, z: panel

@@ -16,7 +16,7 @@
 
 namespace attnc {
 
-static std::string text(int64_t value) { return std::to_string(value); }
+using std::to_string;
 
 static std::vector<const SideSpec *> sidesOf(const ModelSpec &model) {
   std::vector<const SideSpec *> sides;
@@ -34,8 +34,8 @@ static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
   auto checkHeads = [&](const LocatedInteger &heads) {
     if (!heads.valid || *width % *heads == 0)
       return;
-    diagnostics.error(width.where, "'width' is " + text(*width) + ", which 'heads' (" + text(*heads) +
-                                       ") does not divide");
+    diagnostics.error(width.where, "'width' is " + to_string(*width) + ", which 'heads' (" +
+                                       to_string(*heads) + ") does not divide");
     diagnostics.note(heads.where, "'heads' is set here");
   };
   if (model.headWidth.valid && !model.headWidth.value) {
@@ -49,9 +49,10 @@ static void checkWidth(const ModelSpec &model, Diagnostics &diagnostics) {
     return;
   if (*width % 2)
     diagnostics.error(width.where,
-                      "'width' is " + text(*width) + "; sinusoidal positions need it to be even");
+                      "'width' is " + to_string(*width) + "; sinusoidal positions need it to be even");
   else if (*width < 4 && *positions.inclusive)
-    diagnostics.error(width.where, "'width' is " + text(*width) + "; inclusive sinusoids need at least 4");
+    diagnostics.error(width.where,
+                      "'width' is " + to_string(*width) + "; inclusive sinusoids need at least 4");
 }
 
 static void checkHead(const ModelSpec &model, Diagnostics &diagnostics) {
@@ -98,20 +99,20 @@ static void checkPositions(const ModelSpec &model, Diagnostics &diagnostics) {
   bool isRelative =
       *positions.kind == PositionKind::Relative && positions.buckets.valid && positions.maxDistance.valid;
   if (isRelative && *positions.buckets % 2)
-    diagnostics.error(positions.buckets.where, "'buckets' is " + text(*positions.buckets) +
+    diagnostics.error(positions.buckets.where, "'buckets' is " + to_string(*positions.buckets) +
                                                    ", but half of them stand for each direction");
   if (isRelative && *positions.maxDistance <= *positions.buckets / 2)
-    diagnostics.error(positions.maxDistance.where, "'max_distance' is " + text(*positions.maxDistance) +
+    diagnostics.error(positions.maxDistance.where, "'max_distance' is " + to_string(*positions.maxDistance) +
                                                        ", not more than half of 'buckets' (" +
-                                                       text(*positions.buckets) + ")");
+                                                       to_string(*positions.buckets) + ")");
   if (*positions.kind != PositionKind::Rotary || !positions.rotatedWidth.valid)
     return;
   for (const SideSpec *side : sidesOf(model)) {
     int64_t turned = rotatedWidthOf(model, *side);
     if (side->headWidth.valid && (turned % 2 || turned > *side->headWidth))
       return diagnostics.error(positions.rotatedWidth.where,
-                               "rotary positions turn " + text(turned) + " columns of heads of width " +
-                                   text(*side->headWidth) + "; they need an even number, at most all");
+                               "rotary positions turn " + to_string(turned) + " columns of heads of width " +
+                                   to_string(*side->headWidth) + "; they need an even number, at most all");
   }
 }
 
@@ -121,9 +122,9 @@ static void checkKeyHeads(const ModelSpec &model, Diagnostics &diagnostics) {
   for (const SideSpec *side : sidesOf(model)) {
     if (!side->heads.valid || *side->heads % **model.keyHeads == 0)
       continue;
-    diagnostics.error(model.keyHeads.where, "'key_heads' is " + text(**model.keyHeads) +
-                                                ", which does not divide 'heads' (" + text(*side->heads) +
-                                                ")");
+    diagnostics.error(model.keyHeads.where, "'key_heads' is " + to_string(**model.keyHeads) +
+                                                ", which does not divide 'heads' (" +
+                                                to_string(*side->heads) + ")");
     return diagnostics.note(side->heads.where, "'heads' is set here");
   }
 }
@@ -162,7 +163,7 @@ static void checkTied(const ModelSpec &model, Diagnostics &diagnostics) {
     return;
   diagnostics.error(model.embedding.tied.where,
                     "'tied' makes one table of source and target, but 'vocabulary' has " +
-                        text(*vocabulary.source) + " and " + text(*vocabulary.target) + " entries");
+                        to_string(*vocabulary.source) + " and " + to_string(*vocabulary.target) + " entries");
   diagnostics.note(vocabulary.where, "'vocabulary' is set here");
 }
 
@@ -171,8 +172,8 @@ static void checkTokens(const ModelSpec &model, Diagnostics &diagnostics) {
                    std::string_view side) {
     if (!id.valid || !id.value || !size.valid || **id < *size)
       return;
-    diagnostics.error(id.where, quote(key) + " is " + text(**id) + ", which is past the " +
-                                    std::string(side) + " vocabulary of " + text(*size));
+    diagnostics.error(id.where, quote(key) + " is " + to_string(**id) + ", which is past the " +
+                                    std::string(side) + " vocabulary of " + to_string(*size));
     diagnostics.note(size.where, quote(side) + " is set here");
   };
   auto required = [](const LocatedInteger &id) { return LocatedId{*id, id.where, id.valid, id.given}; };
@@ -212,8 +213,8 @@ static void checkVocabularyFile(const std::string &path, const TokenizerSpec &to
     diagnostics.error(tokenizer.file.where, "'file' names " + quote(*tokenizer.file) + ", but " + error);
   } else if (size.valid && int64_t(tokens->size()) > *size) {
     diagnostics.error(tokenizer.file.where, "'file' names " + quote(*tokenizer.file) + " with " +
-                                                text(tokens->size()) + " entries, more than the " +
-                                                std::string(side) + " vocabulary of " + text(*size));
+                                                to_string(tokens->size()) + " entries, more than the " +
+                                                std::string(side) + " vocabulary of " + to_string(*size));
     diagnostics.note(size.where, quote(side) + " is set here");
   }
 }
@@ -265,8 +266,8 @@ static void checkBeamGroups(const DecodingSpec &decoding, Diagnostics &diagnosti
   if (!groups.valid || !decoding.beam.valid || !decoding.diversityPenalty.valid)
     return;
   if (*decoding.beam % *groups != 0) {
-    diagnostics.error(groups.where, "'num_beam_groups' is " + text(*groups) +
-                                        ", which does not divide 'beam' (" + text(*decoding.beam) + ")");
+    diagnostics.error(groups.where, "'num_beam_groups' is " + to_string(*groups) +
+                                        ", which does not divide 'beam' (" + to_string(*decoding.beam) + ")");
     diagnostics.note(decoding.beam.where,
                      decoding.beam.given ? "'beam' is set here" : "'beam' has its default");
   }
@@ -284,13 +285,13 @@ static void checkSearch(const DecodingSpec &decoding, Diagnostics &diagnostics) 
     int64_t finished = groupBeam > 1 ? std::llround(double(groupBeam) * *decoding.patience) : 1;
     int64_t most = *decoding.beamGroups * std::max<int64_t>(1, finished);
     if (*nBest > most)
-      diagnostics.error(nBest.where, "'n_best' is " + text(*nBest) + ", but a 'beam' of " +
-                                         text(*decoding.beam) + " gives at most " + text(most));
+      diagnostics.error(nBest.where, "'n_best' is " + to_string(*nBest) + ", but a 'beam' of " +
+                                         to_string(*decoding.beam) + " gives at most " + to_string(most));
   }
   if (isKnown && *decoding.alternatives && *decoding.beam * *nBest > int64_t(attnrt::ranges::beam.high))
-    diagnostics.error(nBest.where, "'n_best' times 'beam' is " + text(*decoding.beam * *nBest) +
+    diagnostics.error(nBest.where, "'n_best' times 'beam' is " + to_string(*decoding.beam * *nBest) +
                                        ", but alternatives are searched for with " +
-                                       text(int64_t(attnrt::ranges::beam.high)) + " hypotheses at most");
+                                       to_string(int64_t(attnrt::ranges::beam.high)) + " hypotheses at most");
   auto exclude = [&](std::string_view key, Location where, bool isSet) {
     if (!isSet || !*decoding.samples)
       return;
@@ -315,8 +316,7 @@ static void checkForbiddable(const DecodingSpec &decoding, Diagnostics &diagnost
                    : decoding.beginSuppressed->size() > most ? decoding.beginSuppressed.where
                                                              : decoding.badWords.where;
   diagnostics.error(where, "'suppress_tokens', 'begin_suppress_tokens' and 'bad_words_ids' have " +
-                               std::to_string(count) + " entries together; the most is " +
-                               std::to_string(most));
+                               to_string(count) + " entries together; the most is " + to_string(most));
 }
 
 static void checkDecodingIds(const ModelSpec &model, Diagnostics &diagnostics) {
@@ -324,8 +324,8 @@ static void checkDecodingIds(const ModelSpec &model, Diagnostics &diagnostics) {
   auto check = [&](std::string_view key, Location where, bool valid, int64_t id) {
     if (!valid || !vocabulary.valid || id < *vocabulary)
       return;
-    diagnostics.error(where, quote(key) + " has the id " + text(id) + ", but the 'target' vocabulary has " +
-                                 text(*vocabulary) + " tokens");
+    diagnostics.error(where, quote(key) + " has the id " + to_string(id) +
+                                 ", but the 'target' vocabulary has " + to_string(*vocabulary) + " tokens");
     diagnostics.note(vocabulary.where, "'target' is set here");
   };
   const DecodingSpec &decoding = model.decoding;
@@ -350,8 +350,8 @@ static void checkDecoding(const ModelSpec &model, Diagnostics &diagnostics) {
                      const LocatedInteger &high) {
     if (!low.valid || !high.valid || *low <= *high)
       return;
-    diagnostics.error(low.where, quote(lowKey) + " is " + text(*low) + ", more than " + quote(highKey) +
-                                     " (" + text(*high) + ")");
+    diagnostics.error(low.where, quote(lowKey) + " is " + to_string(*low) + ", more than " + quote(highKey) +
+                                     " (" + to_string(*high) + ")");
     diagnostics.note(high.where, quote(highKey) + (high.given ? " is set here" : " has its default"));
   };
   compare("min_length", decoding.minLength, "max_length", decoding.maxLength);
@@ -380,12 +380,12 @@ static void checkSizes(const ModelSpec &model, Diagnostics &diagnostics) {
     int64_t elements = use.shape.size() == 2 ? use.shape[0] * use.shape[1] : use.shape[0];
     bytes += 4 * elements;
     if (elements >= mostElements && told.insert(use.shape).second)
-      diagnostics.error(model.where, quote(symbolOf(use)) + " would have " + text(elements) +
-                                         " elements; the most is " + text(mostElements - 1));
+      diagnostics.error(model.where, quote(symbolOf(use)) + " would have " + to_string(elements) +
+                                         " elements; the most is " + to_string(mostElements - 1));
   }
   if (told.empty() && bytes > mostBytes)
-    diagnostics.error(model.where,
-                      "the weights would have " + text(bytes) + " bytes; the most is " + text(mostBytes));
+    diagnostics.error(model.where, "the weights would have " + to_string(bytes) + " bytes; the most is " +
+                                       to_string(mostBytes));
 }
 
 void checkModel(Spec &spec, Diagnostics &diagnostics) {

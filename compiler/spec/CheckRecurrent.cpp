@@ -10,7 +10,7 @@
 
 namespace attnc {
 
-static std::string text(int64_t value) { return std::to_string(value); }
+using std::to_string;
 
 static void checkBridge(const ModelSpec &model, Diagnostics &diagnostics) {
   const RecurrentSpec &recurrent = model.recurrent;
@@ -20,14 +20,15 @@ static void checkBridge(const ModelSpec &model, Diagnostics &diagnostics) {
   if (model.encoder.layers.valid && model.decoder.layers.valid &&
       *model.encoder.layers != *model.decoder.layers) {
     diagnostics.error(bridge.where, "the bridge leads from each layer to its like, but there are " +
-                                        text(*model.encoder.layers) + " and " + text(*model.decoder.layers) +
+                                        to_string(*model.encoder.layers) + " and " +
+                                        to_string(*model.decoder.layers) +
                                         " layers; a bridge of kind 'zeros' needs none");
     diagnostics.note(model.decoder.layers.where, "'layers' of the decoder is set here");
   }
   if (*bridge.kind != BridgeKind::Last || bridgeWidth(model) == *recurrent.decoderWidth)
     return;
-  diagnostics.error(bridge.where, "the encoder's last states have width " + text(bridgeWidth(model)) +
-                                      ", the decoder's " + text(*recurrent.decoderWidth) +
+  diagnostics.error(bridge.where, "the encoder's last states have width " + to_string(bridgeWidth(model)) +
+                                      ", the decoder's " + to_string(*recurrent.decoderWidth) +
                                       "; a bridge of kind 'linear' or 'linear_tanh' goes between");
   diagnostics.note(recurrent.decoderWidth.where, "the decoder's width is set here");
 }
@@ -47,8 +48,8 @@ static void checkAttention(const ModelSpec &model, Diagnostics &diagnostics) {
   if (!score.valid || !isDirect || memoryWidth(model) == *recurrent.decoderWidth)
     return;
   diagnostics.error(score.where, "these scores multiply the decoder's states of width " +
-                                     text(*recurrent.decoderWidth) + " with the encoder's of width " +
-                                     text(memoryWidth(model)) + "; 'general' scores take any widths");
+                                     to_string(*recurrent.decoderWidth) + " with the encoder's of width " +
+                                     to_string(memoryWidth(model)) + "; 'general' scores take any widths");
 }
 
 static void checkTiedOutput(const ModelSpec &model, Diagnostics &diagnostics) {
@@ -57,8 +58,8 @@ static void checkTiedOutput(const ModelSpec &model, Diagnostics &diagnostics) {
     return;
   diagnostics.error(model.embedding.tied.where,
                     "'tied' makes one table of target and output, but the embedding is " +
-                        text(*model.recurrent.embeddingWidth) + " wide and the logits read " +
-                        text(outputWidth(model)));
+                        to_string(*model.recurrent.embeddingWidth) + " wide and the logits read " +
+                        to_string(outputWidth(model)));
 }
 
 static void checkGates(const Spec &spec, Diagnostics &diagnostics) {

@@ -68,6 +68,11 @@ llvm::SmallVector<llvm::StringRef> axisNames(mlir::RankedTensorType type);
 mlir::RankedTensorType namedTensor(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape,
                                    llvm::ArrayRef<llvm::StringRef> names, mlir::Type element);
 
+/// The type of a value that is a tensor.
+inline mlir::RankedTensorType tensorOf(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+
 /// The extent of an axis: a constant, or what the name of a dynamic axis says (`batch`, `batch * source`).
 /// Null where a dynamic axis has no name.
 SizeAttr extentOf(mlir::RankedTensorType type, unsigned axis);

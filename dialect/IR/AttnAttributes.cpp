@@ -67,7 +67,7 @@ SizeAttr SizeAttr::plus(SizeAttr other) const {
 }
 
 /// Coefficients saturate: no buffer is that large, and what checks sizes says so.
-static int64_t product(int64_t a, int64_t b) {
+static int64_t saturatingProduct(int64_t a, int64_t b) {
   int64_t result;
   return __builtin_mul_overflow(a, b, &result) ? std::numeric_limits<int64_t>::max() : result;
 }
@@ -78,7 +78,8 @@ SizeAttr SizeAttr::times(SizeAttr other) const {
     for (const SizeTerm &b : other.getTerms()) {
       SmallVector<Attribute> names(a.names.getValue());
       llvm::append_range(names, b.names);
-      terms.push_back(makeTerm(getContext(), product(a.coefficient, b.coefficient), std::move(names)));
+      terms.push_back(
+          makeTerm(getContext(), saturatingProduct(a.coefficient, b.coefficient), std::move(names)));
     }
   return getCanonical(getContext(), terms);
 }

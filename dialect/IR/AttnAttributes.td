@@ -96,11 +96,12 @@ def Attn_PlaceAttr : Attn_Attr<"Place", "place"> {
     `memory` and an offset in bytes; for `argument` and `result` the offset is its number in the entry, for `output`
     the number of an output sequence of the recurrence around, at its present position. `order`
     lists the axes as they are stored, slowest first; empty means as in the type. A context of attention that
-    is only merged is stored `[0, 2, 1, 3]`, so merging is a view.
+    is only merged is stored `[0, 2, 1, 3]`, so merging is a view. `rows` tells how many elements lie from one
+    row (the last axis, or the last two of what is merged) to the next, where they do not follow each other.
   }];
-  let parameters = (ins EnumParameter<Attn_Memory>:$memory, "::attn::SizeAttr":$offset,
-      OptionalArrayRefParameter<"int64_t">:$order);
-  let assemblyFormat = "`<` $memory `,` $offset (`,` `[` $order^ `]`)? `>`";
+  let parameters = (ins EnumParameter<Attn_Memory>:$memory, DefaultValuedParameter<"int64_t", "0">:$rows,
+      "::attn::SizeAttr":$offset, OptionalArrayRefParameter<"int64_t">:$order);
+  let assemblyFormat = "`<` $memory (`rows` $rows^)? `,` $offset (`,` `[` $order^ `]`)? `>`";
 }
 
 def Attn_Relu : I32EnumCase<"relu", 0>;

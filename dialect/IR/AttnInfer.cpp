@@ -67,7 +67,7 @@ RankedTensorType withWidth(const Axes &input, int64_t width) {
   return result.type();
 }
 
-int64_t product(int64_t a, int64_t b) {
+int64_t productOfExtents(int64_t a, int64_t b) {
   return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) ? ShapedType::kDynamic : a * b;
 }
 
@@ -78,7 +78,7 @@ RankedTensorType collapsedType(RankedTensorType type) {
   result.element = input.element;
   std::string rows; // must outlive `result`
   if (input.shape.size() >= 2) {
-    int64_t extent = product(input.shape[0], input.shape[1]);
+    int64_t extent = productOfExtents(input.shape[0], input.shape[1]);
     bool isNamed = !nameIf(input, "row").empty();
     if (isNamed)
       rows = ShapedType::isDynamic(extent) ? extentOf(type, 0).times(extentOf(type, 1)).str() : "row";
@@ -190,7 +190,7 @@ LogicalResult MergeHeadsOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, T
   result.element = input.element;
   result.push(input, 0);
   result.push(input, 2);
-  result.push(product(input.extent(1), input.extent(3)), nameIf(input, "width"));
+  result.push(productOfExtents(input.extent(1), input.extent(3)), nameIf(input, "width"));
   types.push_back(result.type());
   return success();
 }

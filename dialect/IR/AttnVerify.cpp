@@ -15,8 +15,6 @@ using namespace mlir;
 namespace attn {
 namespace {
 
-RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// One axis of an operand, as an error calls it.
 struct Axis {
   RankedTensorType type;

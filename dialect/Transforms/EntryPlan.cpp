@@ -15,8 +15,6 @@ using namespace mlir;
 
 namespace attn {
 
-static RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 static Value throughViews(Value value) {
   while (isView(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
@@ -55,12 +53,55 @@ Value EntryPlan::findAppendedCache(CallOp call) {
   return {};
 }
 
+/// Whether heads are merged by a view.
+static bool isMerged(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) { return isa<MergeHeadsOp>(user); });
+}
+
+/// Axes of one row: the last, and of what is merged the heads.
+static SmallVector<unsigned> rowAxes(Value value) {
+  unsigned last = tensorOf(value).getRank() - 1;
+  return isMerged(value) ? SmallVector<unsigned>{1, last} : SmallVector<unsigned>{last};
+}
+
+/// Elements from one row of a value in the arena to the next, or 0 where rows follow each other. Lines of
+/// long rows fall into few sets of the caches where a row is a multiple of many lines: one line more spreads
+/// them.
+static int64_t rowsApart(Value value) {
+  constexpr int64_t line = 64, longRow = 64 * line, manyLines = 16 * line; // bytes
+  RankedTensorType type = tensorOf(value);
+  int64_t bytes = type.getElementTypeBitWidth() / 8, elements = 1;
+  if (type.getRank() < 2)
+    return 0;
+  for (unsigned axis : rowAxes(value)) {
+    if (type.isDynamicDim(axis))
+      return 0;
+    elements *= type.getDimSize(axis);
+  }
+  bool followEachOther = elements * bytes < longRow || elements * bytes % manyLines != 0;
+  return followEachOther ? 0 : elements + line / bytes;
+}
+
+/// Bytes that a value takes in the arena; null where an extent is not known.
+static SizeAttr arenaBytes(Value value) {
+  RankedTensorType type = tensorOf(value);
+  int64_t apart = rowsApart(value);
+  if (apart == 0)
+    return bytesOf(type);
+  SizeAttr bytes = SizeAttr::getConstant(type.getContext(), apart * type.getElementTypeBitWidth() / 8);
+  for (unsigned axis = 0; bytes && axis < type.getRank(); ++axis) {
+    SizeAttr extent = extentOf(type, axis);
+    if (!llvm::is_contained(rowAxes(value), axis))
+      bytes = extent ? bytes.times(extent) : extent;
+  }
+  return bytes;
+}
+
 /// A context that is merged is stored as `(batch, query, head, width)`, so that merging is a view.
 PlaceAttr EntryPlan::makePlace(Memory memory, SizeAttr offset, Value value) {
-  bool isMerged = llvm::any_of(value.getUsers(), [](Operation *user) { return isa<MergeHeadsOp>(user); });
   int64_t mergedOrder[] = {0, 2, 1, 3};
-  return PlaceAttr::get(func.getContext(), memory, offset,
-                        isMerged ? ArrayRef<int64_t>(mergedOrder) : ArrayRef<int64_t>());
+  return PlaceAttr::get(func.getContext(), memory, memory == Memory::arena ? rowsApart(value) : 0, offset,
+                        isMerged(value) ? ArrayRef<int64_t>(mergedOrder) : ArrayRef<int64_t>());
 }
 
 void EntryPlan::placeResults() {
@@ -77,7 +118,7 @@ void EntryPlan::placeYielded(RecurrenceOp recurrence) {
   for (auto [number, yielded] : llvm::enumerate(recurrence.getYielded())) {
     Planned &plan = planned[throughViews(yielded)];
     if (number < outputs)
-      plan.place = PlaceAttr::get(func.getContext(), Memory::output,
+      plan.place = PlaceAttr::get(func.getContext(), Memory::output, 0,
                                   SizeAttr::getConstant(func.getContext(), number), {});
     else
       plan.shared = throughViews(recurrence.getInitial()[number - outputs]);
@@ -87,8 +128,8 @@ void EntryPlan::placeYielded(RecurrenceOp recurrence) {
 LogicalResult EntryPlan::planOutputs(RecurrenceOp recurrence) {
   unsigned begin = order[&recurrence.getBody().front().front()];
   for (Value output : recurrence.getOutputs()) {
-    FailureOr<unsigned> number = addToArena(recurrence, bytesOf(tensorOf(output)), begin,
-                                            std::max(order[recurrence], findLastUse(output)));
+    FailureOr<unsigned> number =
+        addToArena(recurrence, arenaBytes(output), begin, std::max(order[recurrence], findLastUse(output)));
     if (failed(number))
       return failure();
     planned[output].number = *number;
@@ -162,8 +203,7 @@ LogicalResult EntryPlan::planCall(CallOp call, unsigned at) {
       plan.shared = findOnlyNorm(call, result);
     if (plan.place || plan.shared)
       continue;
-    FailureOr<unsigned> number =
-        addToArena(call, bytesOf(tensorOf(result)), at, std::max(at, findLastUse(result)));
+    FailureOr<unsigned> number = addToArena(call, arenaBytes(result), at, std::max(at, findLastUse(result)));
     if (failed(number))
       return failure();
     plan.number = *number;
@@ -193,7 +233,7 @@ void EntryPlan::annotate(CallOp call) {
   for (Value result : call.getResults())
     places.push_back(findPlace(result));
   for (unsigned number : scratch[call])
-    scratchPlaces.push_back(PlaceAttr::get(func.getContext(), Memory::arena, arena.getOffset(number), {}));
+    scratchPlaces.push_back(PlaceAttr::get(func.getContext(), Memory::arena, 0, arena.getOffset(number), {}));
   call.setPlacesAttr(builder.getArrayAttr(places));
   if (!scratchPlaces.empty())
     call.setScratchAttr(builder.getArrayAttr(scratchPlaces));

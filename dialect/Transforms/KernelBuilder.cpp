@@ -11,8 +11,6 @@ using namespace mlir;
 
 namespace attn {
 
-static RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 static bool isParameter(OpOperand &operand) {
   if (auto linear = dyn_cast<LinearOp>(operand.getOwner()))
     return operand.get() != linear.getInput() && operand.get() != linear.getInputScales();

@@ -25,10 +25,10 @@ struct Symbol {
 };
 
 /// A merge to be done, unless the symbols have changed by then.
-struct Candidate {
+struct PossibleMerge {
   Merge merge;
-  int32_t place = 0;                             // of the left symbol
-  bool operator<(const Candidate &other) const { // the queue gives the largest first
+  int32_t place = 0;                                 // of the left symbol
+  bool operator<(const PossibleMerge &other) const { // the queue gives the largest first
     return std::pair(merge.rank, place) > std::pair(other.merge.rank, other.place);
   }
 };
@@ -139,7 +139,7 @@ private:
   }
 
   void mergeAll(std::vector<Symbol> &symbols) const {
-    std::priority_queue<Candidate> queue;
+    std::priority_queue<PossibleMerge> queue;
     const auto offer = [&](int32_t left) {
       if (left < 0 || symbols[left].next < 0)
         return;
@@ -150,7 +150,7 @@ private:
     for (size_t place = 0; place < symbols.size(); ++place)
       offer(static_cast<int32_t>(place));
     while (!queue.empty()) {
-      const Candidate top = queue.top();
+      const PossibleMerge top = queue.top();
       queue.pop();
       Symbol &left = symbols[top.place];
       if (left.isMerged || left.next < 0)

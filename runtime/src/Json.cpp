@@ -4,14 +4,14 @@
 #include "Json.h"
 
 #include <cmath>
-#include <unordered_set>
+#include <set>
 
 namespace attnrt {
 
 nlohmann::json parseJson(std::string_view text, const std::string &what) {
   constexpr int deepest = 16; // more than any file of a bundle has
   using Event = nlohmann::json::parse_event_t;
-  std::vector<std::unordered_set<std::string>> keys; // of the objects that are open
+  std::vector<std::set<std::string>> keys; // of the objects that are open
   const auto watch = [&](int depth, Event event, const nlohmann::json &parsed) {
     check(depth <= deepest, ATTNRT_BAD_BUNDLE, what, ": is nested more than ", deepest, " deep");
     if (event == Event::object_start)

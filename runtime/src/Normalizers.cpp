@@ -48,7 +48,7 @@ template <typename Map> Normalizer mapCharacters(Map map) {
   };
 }
 
-Normalizer makeSequence(const JsonReader &json) {
+Normalizer makeSequenceOfNormalizers(const JsonReader &json) {
   std::vector<Normalizer> steps;
   for (const JsonReader &step : json.at("normalizers").elements())
     steps.push_back(makeNormalizer(step));
@@ -247,7 +247,7 @@ Normalizer makeNormalizer(const JsonReader &json) {
     return [](TextPart &) {};
   const std::string type = json.at("type").string();
   if (type == "Sequence")
-    return makeSequence(json);
+    return makeSequenceOfNormalizers(json);
   if (type == "NFC")
     return makeForm(NormalForm::C);
   if (type == "NFD")

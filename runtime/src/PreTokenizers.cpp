@@ -52,7 +52,7 @@ void appendWord(const TextPart &part, size_t begin, size_t end, std::vector<Text
     words.push_back({part.text.substr(begin, end - begin), part.isFirst && begin == 0});
 }
 
-PreTokenizer makeSequence(const JsonReader &json) {
+PreTokenizer makeSequenceOfPreTokenizers(const JsonReader &json) {
   std::vector<PreTokenizer> steps;
   for (const JsonReader &step : json.at("pretokenizers").elements())
     steps.push_back(makePreTokenizer(step));
@@ -174,7 +174,7 @@ PreTokenizer makePreTokenizer(const JsonReader &json) {
     return [](std::vector<TextPart> &) {};
   const std::string type = json.at("type").string();
   if (type == "Sequence")
-    return makeSequence(json);
+    return makeSequenceOfPreTokenizers(json);
   if (type == "WhitespaceSplit")
     return makeWhiteSpaceSplit(false);
   if (type == "BertPreTokenizer")

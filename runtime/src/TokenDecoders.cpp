@@ -20,7 +20,7 @@ std::string joined(const Tokens &tokens) {
   return text;
 }
 
-TokenDecoder makeSequence(const JsonReader &json) {
+TokenDecoder makeSequenceOfTokenDecoders(const JsonReader &json) {
   std::vector<TokenDecoder> steps;
   for (const JsonReader &step : json.at("decoders").elements())
     steps.push_back(makeTokenDecoder(step));
@@ -168,7 +168,7 @@ TokenDecoder makeTokenDecoder(const JsonReader &json) {
     };
   const std::string type = json.at("type").string();
   if (type == "Sequence")
-    return makeSequence(json);
+    return makeSequenceOfTokenDecoders(json);
   if (type == "Metaspace")
     return makeMetaspace(json);
   if (type == "ByteLevel")

@@ -177,14 +177,14 @@ class Compile(BundleTest):
 
     def test_a_full_disk_is_an_error_and_leaves_nothing(self):
         for size in (0, 100, 1000, 1700, 4000, 16000):
-            done = self.compile("attend", preexec_fn=limit_files(size))
+            done = self.compile("attend", "--target", "x86-64", preexec_fn=limit_files(size))
             self.assertEqual(done.returncode, 1, f"{size} bytes: {done.stderr}")
             self.assertIn("error", done.stderr)
             self.assertEqual(self.left_behind(), [], f"{size} bytes")
 
     def test_a_bundle_survives_a_failed_compilation(self):
-        before = read_folder(self.compile_ok("attend"))
-        self.assertEqual(self.compile("attend", preexec_fn=limit_files(4000)).returncode, 1)
+        before = read_folder(self.compile_ok("attend", "--target", "x86-64"))
+        self.assertEqual(self.compile("attend", "--target", "x86-64", preexec_fn=limit_files(4000)).returncode, 1)
         self.assertEqual(read_folder(self.folder / "attend"), before)
         self.assertEqual(self.left_behind(), ["attend"])
 
@@ -219,7 +219,7 @@ class Compile(BundleTest):
         self.assertIn("manifest.json", read_folder(bundle))
         link.unlink()
         link.symlink_to("nowhere")
-        self.assertIn("cannot follow", self.compile("current").stderr)
+        self.assertIn("cannot follow", self.compile("current", "--target", "x86-64").stderr)
 
     def test_the_working_folder_is_no_bundle(self):
         done = attnc("compile", GRAPH, "-o", ".", "--weights", self.weights, cwd=self.folder)
@@ -297,13 +297,13 @@ class Compile(BundleTest):
         self.assertEqual(done.returncode, -signal.SIGKILL)
 
     def test_no_linker_is_a_clear_error(self):
-        done = self.compile("attend", env={**os.environ, "PATH": "/nowhere"})
+        done = self.compile("attend", "--target", "x86-64", env={**os.environ, "PATH": "/nowhere"})
         self.assertEqual(done.returncode, 1)
         self.assertIn("neither ld.lld-22 nor ld.lld is on the PATH", done.stderr)
         self.assertEqual(self.left_behind(), [])
 
     def test_progress_is_quiet_where_no_terminal_is(self):
-        self.assertEqual(self.compile("attend").stderr, "")
+        self.assertEqual(self.compile("attend", "--target", "x86-64").stderr, "")
 
 
 @unittest.skipUnless(SANITIZER, "attnc was built without a sanitizer, and so are its kernels")

@@ -169,8 +169,9 @@ TEST(StoredWeights, WhatIsNotFiniteStaysSoInBfloat16AndIsNoError) {
 
 /// The error of a matrix of `a` and `b`, both 2 x 3 in the source, that have `number` as their fourth.
 std::string errorOfMatrix(const std::string &type, float number, bool isTransposed = false) {
-  WeightRecipe recipe = isTransposed ? makeRecipe({6, 2}, 32 * 4, 32, {"a", "b"}, {3, 3})
-                                     : makeRecipe({4, 3}, 32 * 4, 32, {"a", "b"}, {2, 2});
+  constexpr int64_t bytes = 4 * 32 * 4; // four groups of inputs and 32 outputs are the most of all types
+  WeightRecipe recipe = isTransposed ? makeRecipe({6, 2}, bytes, 32, {"a", "b"}, {3, 3})
+                                     : makeRecipe({4, 3}, bytes, 32, {"a", "b"}, {2, 2});
   recipe.type = type;
   recipe.transposed = isTransposed;
   auto tensors = [&](const std::string &, const std::vector<int64_t> &shape) {

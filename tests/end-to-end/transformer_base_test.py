@@ -4,15 +4,16 @@
 import json
 import unittest
 
-from bundles import SPECS, attnc, compile_bundle
+from bundles import SPECS, attnc, scratch
 
 
 class TransformerBase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.bundle = compile_bundle(SPECS / "transformer-base.yaml")
+        cls.bundle = scratch("transformer-base")
+        attnc("compile", SPECS / "transformer-base.yaml", "-o", cls.bundle)
 
-    def test_the_spec_has_at_most_40_lines_and_the_bundle_five_variants(self):
+    def test_the_spec_has_at_most_40_lines_and_the_bundle_five_variants_unless_told(self):
         self.assertLessEqual(len((SPECS / "transformer-base.yaml").read_text().splitlines()), 40)
         manifest = json.loads((self.bundle / "manifest.json").read_text())
         self.assertEqual(["x86-64", "avx2", "avx512", "zen4", "zen5"], [variant["name"] for variant in manifest["variants"]])

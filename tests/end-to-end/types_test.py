@@ -22,7 +22,9 @@ def runnable(dtype):
     spec = scratch("one.yaml")
     spec.write_text("graph: {name: one, inputs: {x: {shape: [row, width: 16]}}, weights: {w: {shape: [16, 16]}}, "
                     "ops: {y: {linear: [x, w]}}, outputs: y}\n")
-    return ",".join(available(compile_bundle(spec, "--weights", "random:1", "--dtype", dtype)))
+    bundle = scratch("one")
+    attnc("compile", spec, "-o", bundle, "--weights", "random:1", "--dtype", dtype)
+    return ",".join(available(bundle))
 
 
 def changed(before, after):

@@ -6,19 +6,11 @@
 // are in [-1, 1], so an error of a gate moves a result by at most twice itself; a GRU that resets before its
 // second matmul passes it on once more.
 
-#include "tests/kernels/KernelCases.h"
+#include "tests/kernels/KernelText.h"
 
 #include <cmath>
 
 namespace attnc::test {
-
-static std::string rows(int width) {
-  return "tensor<?x" + std::to_string(width) + "xf32, #attn.axes<row, width>>";
-}
-static std::string matrix(int out, int in) {
-  return "tensor<" + std::to_string(out) + "x" + std::to_string(in) + "xf32, #attn.panels<32>>";
-}
-static std::string vector(int width) { return "tensor<" + std::to_string(width) + "xf32>"; }
 
 static const char *ids = "tensor<?xi32, #attn.axes<row>>";
 

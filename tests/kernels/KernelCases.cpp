@@ -6,7 +6,7 @@
 // 4) = k u, u = 2^-24. What follows adds its own: a norm divides by the spread of the row (about 1/3),
 // functions add a few u.
 
-#include "tests/kernels/KernelCases.h"
+#include "tests/kernels/KernelText.h"
 
 #include <cmath>
 #include <limits>
@@ -17,24 +17,6 @@
 namespace attnc::test {
 
 using reference::Array;
-
-static const double U = std::ldexp(1.0, -24);
-
-static std::string rows(int width) {
-  return "tensor<?x" + std::to_string(width) + "xf32, #attn.axes<row, width>>";
-}
-static std::string matrix(int out, int in, bool packed = true) {
-  return "tensor<" + std::to_string(out) + "x" + std::to_string(in) + "xf32" +
-         (packed ? ", #attn.panels<32>>" : ">");
-}
-static std::string vector(int width) { return "tensor<" + std::to_string(width) + "xf32>"; }
-
-static std::vector<Sizes> rowSizes(std::initializer_list<int64_t> counts) {
-  std::vector<Sizes> sizes;
-  for (int64_t count : counts)
-    sizes.push_back({{"row", count}});
-  return sizes;
-}
 
 //===----------------------------------------------------------------------===//
 // Matmul with epilogue

@@ -4,13 +4,11 @@
 // Tolerances as in KernelCases.cpp: errors of scores move weights by as much, relatively, and a weighted mean
 // of values in [-1, 1] by as much.
 
-#include "tests/kernels/KernelCases.h"
+#include "tests/kernels/KernelText.h"
 
 #include <cmath>
 
 namespace attnc::test {
-
-static const double U = std::ldexp(1.0, -24);
 
 namespace {
 

@@ -7,19 +7,13 @@
 // of f32. Where matrix instructions round the rows to bf16 as well, each of the k products is off by 2^-9,
 // one way or the other: 2^-9 times the root of the sum of their squares, which is below 1/3, with factor 6.
 
-#include "tests/kernels/KernelCases.h"
+#include "tests/kernels/KernelText.h"
 
 #include <cmath>
 #include <regex>
 
 namespace attnc::test {
 
-static const double U = std::ldexp(1.0, -24);
-
-static std::string rows(int width) {
-  return "tensor<?x" + std::to_string(width) + "xf32, #attn.axes<row, width>>";
-}
-static std::string vector(int width) { return "tensor<" + std::to_string(width) + "xf32>"; }
 static int roundUp(int number, int unit) { return (number + unit - 1) / unit * unit; }
 
 namespace {
@@ -59,13 +53,6 @@ struct StoredLinear {
   std::string suffix, matrix, scales;
 };
 } // namespace
-
-static std::vector<Sizes> rowSizes(std::initializer_list<int64_t> counts) {
-  std::vector<Sizes> sizes;
-  for (int64_t count : counts)
-    sizes.push_back({{"row", count}});
-  return sizes;
-}
 
 static KernelCase linearCase(int in, int out, bool isInt8, const std::string &activation) {
   StoredLinear linear(in, out, isInt8, !activation.empty());

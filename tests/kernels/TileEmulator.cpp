@@ -51,7 +51,7 @@ struct Instruction {
 [[noreturn]] void giveUp() {
   constexpr char message[] =
       "an instruction that the emulator of tiles does not know, or tiles of other shapes\n";
-  (void)!write(STDERR_FILENO, message, sizeof message - 1);
+  (void)!::write(STDERR_FILENO, message, sizeof message - 1);
   abort();
 }
 

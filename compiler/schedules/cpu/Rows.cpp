@@ -12,14 +12,14 @@ using namespace Halide;
 namespace attnc {
 
 /// Rows of a task: 16 rows of 512 floats are 32 KiB, some microseconds of work.
-constexpr int RowsPerTask = 16;
+constexpr int RowsAtOnce = 16;
 
 void scheduleRows(Func result, const std::vector<Var> &vars, int lanes) {
   result.vectorize(vars[0], lanes, TailStrategy::GuardWithIf).never_partition_all();
   if (vars.size() < 2)
     return;
   Var group("group");
-  result.split(vars.back(), group, vars.back(), vars.size() == 2 ? RowsPerTask : 1, TailStrategy::GuardWithIf)
+  result.split(vars.back(), group, vars.back(), vars.size() == 2 ? RowsAtOnce : 1, TailStrategy::GuardWithIf)
       .parallel(group);
 }
 
@@ -50,7 +50,7 @@ void scheduleQuantisedRows(QuantisedRowsStages &stages, int lanes) {
     RVar column = bytes.rvars(0)[0];
     bytes.update().vectorize(column, lanes, TailStrategy::GuardWithIf).never_partition_all();
     bytes.update()
-        .split(stages.row, group, stages.row, RowsPerTask, TailStrategy::GuardWithIf)
+        .split(stages.row, group, stages.row, RowsAtOnce, TailStrategy::GuardWithIf)
         .parallel(group);
   }
 }

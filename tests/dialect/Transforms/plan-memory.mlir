@@ -7,6 +7,9 @@
 !step = tensor<?x1x1x8xf32, #attn.axes<row, head, query, width>>
 !cache = tensor<?x?x1x8xf32, #attn.axes<slot, capacity, head, width>>
 !heads = tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
+!long = tensor<?x1024xf32, #attn.axes<batch * source, width>>
+!uneven = tensor<?x1040xf32, #attn.axes<batch * source, width>>
+!long_heads = tensor<?x16x?x64xf32, #attn.axes<batch, head, source, width>>
 
 // A panel is full: 32 x 8 floats for 5 outputs, two of them for 33. Vectors fill whole panels too.
 // CHECK: attn.weight @five from ["a"] at 0 : tensor<5x8xf32, #attn.panels<32>>
@@ -31,6 +34,18 @@ attn.kernel @rows {
 attn.kernel @heads {
 ^bb0(%in: tensor<?x2x?x4xf32, #attn.axes<batch, head, query, width>>):
   attn.yield %in : tensor<?x2x?x4xf32, #attn.axes<batch, head, query, width>>
+}
+attn.kernel @long {
+^bb0(%in: tensor<?x1024xf32, #attn.axes<row, width>>):
+  attn.yield %in : tensor<?x1024xf32, #attn.axes<row, width>>
+}
+attn.kernel @uneven {
+^bb0(%in: tensor<?x1040xf32, #attn.axes<row, width>>):
+  attn.yield %in : tensor<?x1040xf32, #attn.axes<row, width>>
+}
+attn.kernel @long_heads {
+^bb0(%in: tensor<?x16x?x64xf32, #attn.axes<batch, head, query, width>>):
+  attn.yield %in : tensor<?x16x?x64xf32, #attn.axes<batch, head, query, width>>
 }
 attn.kernel @with_scratch scratch [tensor<?x2xf32, #attn.axes<row, panel>>] {
 ^bb0(%in: tensor<?x8xf32, #attn.axes<row, width>>):
@@ -83,6 +98,37 @@ func.func @stores_merged_heads_in_the_order_of_merging(%x: !heads) -> !x {
   %0 = attn.call @heads(%x) : (!heads) -> !heads
   %1 = attn.merge_heads %0 : (!heads) -> !x
   return %1 : !x
+}
+
+// 4,096 bytes and 64 more. What the caller sees is dense.
+// CHECK-LABEL: func.func @sets_long_rows_apart(
+// CHECK-SAME: attributes {attn.arena = #attn.size<4160 * batch * source>}
+func.func @sets_long_rows_apart(%x: !long) -> !long {
+  // CHECK: attn.call @long({{.*}}) places [#attn.place<arena rows 1040, <0>>]
+  // CHECK: attn.call @long({{.*}}) places [#attn.place<result, <0>>]
+  %0 = attn.call @long(%x) : (!long) -> !long
+  %1 = attn.call @long(%0) : (!long) -> !long
+  return %1 : !long
+}
+
+// CHECK-LABEL: func.func @leaves_rows_alone_whose_lines_are_spread(
+// CHECK-SAME: attributes {attn.arena = #attn.size<4160 * batch * source>}
+func.func @leaves_rows_alone_whose_lines_are_spread(%x: !uneven) -> !uneven {
+  // CHECK: attn.call @uneven({{.*}}) places [#attn.place<arena, <0>>]
+  %0 = attn.call @uneven(%x) : (!uneven) -> !uneven
+  %1 = attn.call @uneven(%0) : (!uneven) -> !uneven
+  return %1 : !uneven
+}
+
+// CHECK-LABEL: func.func @sets_long_rows_of_merged_heads_apart(
+// CHECK-SAME: attributes {attn.arena = #attn.size<4160 * batch * source>}
+func.func @sets_long_rows_of_merged_heads_apart(%x: !long_heads) -> !long {
+  // CHECK: attn.call @long_heads({{.*}}) places [#attn.place<arena rows 1040, <0>, [0, 2, 1, 3]>]
+  %0 = attn.call @long_heads(%x) : (!long_heads) -> !long_heads
+  %1 = attn.merge_heads %0 : (!long_heads) -> tensor<?x?x1024xf32, #attn.axes<batch, source, width>>
+  %2 = attn.collapse %1 : (tensor<?x?x1024xf32, #attn.axes<batch, source, width>>) -> !long
+  %3 = attn.call @long(%2) : (!long) -> !long
+  return %3 : !long
 }
 
 // CHECK-LABEL: func.func @places_scratch_by_the_callers_sizes(
