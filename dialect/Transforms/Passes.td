@@ -386,7 +386,8 @@ def PlanMemory : Attn_ModulePass<"attn-plan-memory"> {
     Needs: only calls and views in functions, copies inserted, all dynamic axes named. Leaves: `places` on each call,
     offsets on states and weights, `attn.arena` on each function, and `attn.sizes`, `attn.state_bytes` and
     `attn.weight_bytes` on the module. Values whose lives do not overlap share memory if their sizes are multiples of
-    the same product; a sum that only its norm reads lies where the norm does.
+    the same product; a sum that only its norm reads lies where the norm does. Rows of 4 KiB and more that are
+    multiples of 1 KiB lie 64 bytes further apart (`rows` of their place).
 
     Before:
     ```mlir

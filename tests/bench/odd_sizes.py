@@ -5,7 +5,7 @@
     python3 tests/bench/odd_sizes.py --attnc build/release/bin/attnc
 
 Compiles the models for this machine into --work and prints the least time of a request of each, the odd one's as a multiple
-of the even one's. Heads of another width change all matrices: their times are divided by the bytes of weights.
+of the even one's. Other heads and vocabularies change the matrices: times are divided by the bytes of weights.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def main() -> None:
         bundles = {model: compile_model(options, sizes, dtype) for model, sizes in models.items()}
         for name, odd in PAIRS.items():
             odd_ms, even_ms, times = ratio(options, bundles, odd)
-            print(f"{dtype} {name}: {odd_ms:.1f} ms beside {even_ms:.1f}, {times:.2f} times as long for its weights", flush=True)
+            print(f"{dtype} {name}: {odd_ms:.1f} ms beside {even_ms:.1f}, {times:.2f} times as long by bytes of weights", flush=True)
 
 
 if __name__ == "__main__":

@@ -55,17 +55,30 @@ class EncoderTest(unittest.TestCase):
                 for rows, answer in zip(wanted, answers):
                     self.assert_rows(rows, answer["vectors"])
 
-    def test_long_rows_lie_apart(self):
-        """Rows of 4 KiB have a line between them in the arena; what they hold is the reference's."""
-        spec, weights = scratch("wide.yaml"), scratch("wide.safetensors")
-        spec.write_text((SPECS / "encoder.yaml").read_text().replace("width: 36", "width: 1024"))
+    def assert_long_rows(self, places, heads, layers, *changes):
+        """The spec with `changes` has these places for rows of 4 KiB; what they hold is the reference's."""
+        text = (SPECS / "encoder.yaml").read_text()
+        for old, new in (("heads: 5", f"heads: {heads}"), ("layers: 2", f"layers: {layers}"), *changes):
+            text = text.replace(old, new)
+        spec, weights = scratch("long.yaml"), scratch("long.safetensors")
+        spec.write_text(text)
         values = make_weights(spec, weights, seed=4)
-        self.assertIn("place<arena rows 1040,", attnc("compile", spec, "--emit", "planned", "--weights", weights))
-        network = Network(values, "encoder", heads=5, layers=2, activation="gelu", epsilon=1e-12, embedding_norm=True)
+        planned = attnc("compile", spec, "--emit", "planned", "--weights", weights)
+        for place in places:
+            self.assertRegex(planned, place)
+        network = Network(values, "encoder", heads=heads, layers=layers, activation="gelu", epsilon=1e-12, embedding_norm=True)
         bundle = compile_bundle(spec, "--weights", weights)
-        for sentence, answer in zip(SENTENCES, attnc("run", bundle, "--ids", "--json", "--vectors", "tokens",
-                                                     text=lines(SENTENCES)).splitlines(), strict=True):
+        sentences = [SENTENCES[0], SENTENCES[1]]
+        answers = attnc("run", bundle, "--ids", "--json", "--vectors", "tokens", text=lines(sentences)).splitlines()
+        for sentence, answer in zip(sentences, answers, strict=True):
             self.assert_rows(network.run(sentence), json.loads(answer)["vectors"])
+
+    def test_long_rows_of_a_feed_forward_lie_apart(self):
+        self.assert_long_rows(["place<arena rows 1040, <[^>]*>>"], 5, 2, ("width: 36", "width: 1024"))
+
+    def test_long_rows_of_projections_and_merged_heads_lie_apart(self):
+        self.assert_long_rows(["place<arena rows 3088, ", r"place<arena rows 1040, <[^>]*>, \[0, 2, 1, 3\]>"], 16, 1,
+                              ("  width: 20", "  width: 1024"), ("width: 36", "width: 64"))
 
     def test_types_of_a_second_sentence_count(self):
         first, second = [1, 5, 6, 2], [8, 9, 2]
