@@ -4,13 +4,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-ci}
 case $preset in
-  asan | tsan) ./setup.sh --sanitizers ;;
-  *) ./setup.sh ;;
+  asan | tsan) ./setup.sh --sanitizers; jobs=() ;; # the preset's two: instrumented compilers are large
+  *) ./setup.sh; jobs=(--parallel "$(nproc)") ;;
 esac
 export PATH="$PWD/.venv/bin:$PATH"
 [ -e "build/$preset/build.ninja" ] || cmake --preset "$preset" -Wno-dev >/dev/null
 cmake --build --preset "$preset"
-case $preset in
-  asan | tsan) ctest --preset "$preset" ;; # two at once: instrumented compilers are large
-  *) ctest --preset "$preset" --parallel "$(nproc)" ;;
-esac
+ctest --preset "$preset" "${jobs[@]}"

@@ -2,6 +2,7 @@
 
 import ctypes
 import ctypes.util
+import functools
 import json
 import os
 import pathlib
@@ -51,19 +52,24 @@ def compile_bundle(spec, *options):
     and take as long. Returns the bundle's path."""
     bundle = scratch(spec.stem)
     if "--target" not in options:
-        options += "--target", ",".join(variants())
+        dtype = options[options.index("--dtype") + 1] if "--dtype" in options else "f32"
+        options += "--target", ",".join(variants(dtype))
     attnc("compile", spec, "-o", bundle, *options)
     return bundle
 
 
-def variants():
-    """The variants of a bundle that this machine can run."""
-    flags = pathlib.Path("/proc/cpuinfo").read_text().split()
-    avx2 = {"avx2", "fma", "f16c"}
-    avx512 = avx2 | {"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw"}
-    zen4 = avx512 | {"avx512_bf16", "sse4a"}
-    needs = {"x86-64": {"sse2"}, "avx2": avx2, "avx512": avx512, "zen4": zen4, "zen5": zen4 | {"avx_vnni"}}
-    return [variant for variant, features in needs.items() if features.issubset(flags)]
+@functools.cache
+def variants(dtype="f32"):
+    """The variants of a bundle with matrices of this type that this machine can run: attnc itself says which."""
+    spec, bundle = scratch("one.yaml"), scratch("one")
+    spec.write_text("graph: {name: one, inputs: {x: {shape: [row, width: 16]}}, weights: {w: {shape: [16, 16]}}, "
+                    "ops: {y: {linear: [x, w]}}, outputs: y}\n")
+    attnc("compile", spec, "-o", bundle, "--weights", "random:1", "--dtype", dtype)
+    named = [variant["name"] for variant in json.loads((bundle / "manifest.json").read_text())["variants"]]
+    run = [name for name in named if attnc("inspect", bundle, "--variant", name, check=False).returncode == 0]
+    for name in set(named) - set(run):
+        print(f"this machine does not run {name}: not compiled for it, or not compared")
+    return run
 
 
 def build_program(source, *parts):

@@ -4,7 +4,7 @@
 import json
 import unittest
 
-from bundles import SPECS, attnc, scratch
+from bundles import SPECS, attnc, scratch, variants
 
 
 class TransformerBase(unittest.TestCase):
@@ -17,6 +17,12 @@ class TransformerBase(unittest.TestCase):
         self.assertLessEqual(len((SPECS / "transformer-base.yaml").read_text().splitlines()), 40)
         manifest = json.loads((self.bundle / "manifest.json").read_text())
         self.assertEqual(["x86-64", "avx2", "avx512", "zen4", "zen5"], [variant["name"] for variant in manifest["variants"]])
+
+    def test_variants_that_the_machine_cannot_run_are_refused(self):
+        for name in {"x86-64", "avx2", "avx512", "zen4", "zen5"} - set(variants()):
+            done = attnc("run", self.bundle, "--ids", "--variant", name, text="5\n", check=False)
+            self.assertNotEqual(0, done.returncode)
+            self.assertIn("this machine cannot run", done.stderr)
 
     def test_bench_reports_greedy_and_beams_of_every_batch(self):
         for batch in (1, 8, 64):
