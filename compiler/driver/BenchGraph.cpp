@@ -179,15 +179,8 @@ Json benchGraph(const Model &model, const GraphBenchOptions &options, int thread
   for (Tensor &tensor : tensors)
     pointers.push_back(tensor.elements().data());
 
-  attnrt_pool *made = nullptr;
-  attnrt::api::check(attnrt_pool_create(threads, &made));
-  const std::unique_ptr<attnrt_pool, decltype(&attnrt_pool_destroy)> pool(made, attnrt_pool_destroy);
-  const Times times = timeRuns(
-      [&] {
-        attnrt::api::check(attnrt_graph_call(model.handle(), pool.get(), name.c_str(), sizes.size(),
-                                             sizes.data(), pointers.size(), pointers.data()));
-      },
-      seconds);
+  const attnrt::api::Pool pool(threads);
+  const Times times = timeRuns([&] { model.call(name, sizes, pointers, &pool); }, seconds);
   Json report = {{"variant", model.variant()}, {"entry", name}};
   for (size_t i = 0; i < names.size(); ++i)
     report["sizes"][names[i]] = sizes[i];

@@ -179,6 +179,19 @@ void addSamplingFlags(CLI::App &command, DecodingFlags &flags) {
       ->group(group);
 }
 
+enum class Purpose { Sampling, Searching, BeamSearch, Alternatives };
+
+/// Why what serves `purpose` alone has no effect, or null.
+const char *whyIdle(Purpose purpose, const attnrt_decode_options &options) {
+  if (purpose == Purpose::Sampling)
+    return options.sample ? nullptr : "without --sample";
+  if (purpose == Purpose::Alternatives)
+    return options.return_alternatives ? nullptr : "without --alternatives";
+  if (options.sample)
+    return "on samples: give --no-sample, or leave it out";
+  return purpose == Purpose::BeamSearch && options.beam < 2 ? "without a --beam of 2 or more" : nullptr;
+}
+
 template <typename To, typename From> void assign(To &to, const std::optional<From> &from) {
   if (from)
     to = *from;
@@ -212,25 +225,26 @@ void DecodingOptions::setSampling(const DecodingFlags &flags) {
   assign(options.seed, flags.seed);
 }
 
-/// A flag that would have no effect is a mistake: of samples without sampling, of beams with it.
+/// A flag that would have no effect is a mistake.
 void DecodingOptions::refuseIdle(const DecodingFlags &flags) const {
   const struct {
     const char *flag;
-    bool isGiven, isOfSamples;
-  } all[] = {{"--top-k", flags.topK.has_value(), true},
-             {"--top-p", flags.topP.has_value(), true},
-             {"--min-p", flags.minP.has_value(), true},
-             {"--typical-p", flags.typicalP.has_value(), true},
-             {"--temperature", flags.temperature.has_value(), true},
-             {"--seed", flags.seed.has_value(), true},
-             {"--beam (--num-beams)", flags.beam.value_or(1) > 1, false},
-             {"--patience", flags.patience.has_value(), false},
-             {"--early-stopping", flags.earlyStopping.has_value(), false}};
-  for (const auto &[flag, isGiven, isOfSamples] : all)
-    if (isGiven && isOfSamples != (options.sample != 0))
-      throw CLI::ValidationError(flag, isOfSamples
-                                           ? "has no effect without --sample"
-                                           : "has no effect on samples: give --no-sample, or leave it out");
+    bool isGiven;
+    Purpose purpose;
+  } all[] = {
+      {"--top-k", flags.topK.has_value(), Purpose::Sampling},
+      {"--top-p", flags.topP.has_value(), Purpose::Sampling},
+      {"--min-p", flags.minP.has_value(), Purpose::Sampling},
+      {"--typical-p", flags.typicalP.has_value(), Purpose::Sampling},
+      {"--temperature", flags.temperature.has_value(), Purpose::Sampling},
+      {"--seed", flags.seed.has_value(), Purpose::Sampling},
+      {"--beam (--num-beams)", flags.beam.value_or(1) > 1, Purpose::Searching},
+      {"--patience", flags.patience.has_value(), Purpose::BeamSearch},
+      {"--early-stopping", flags.earlyStopping.has_value(), Purpose::BeamSearch},
+      {"--min-alternative-probability", flags.minAlternativeProbability.has_value(), Purpose::Alternatives}};
+  for (const auto &[flag, isGiven, purpose] : all)
+    if (const char *reason = whyIdle(purpose, options); isGiven && reason)
+      throw CLI::ValidationError(flag, std::string("has no effect ") + reason);
 }
 
 void DecodingOptions::setSearch(const DecodingFlags &flags) {

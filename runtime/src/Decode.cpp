@@ -216,9 +216,7 @@ void Decoder::rankByCoverage(std::vector<Hypothesis> &list) const {
     }
     hypothesis.score += static_cast<float>(rules.coveragePenalty * penalty);
   }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const Hypothesis &a, const Hypothesis &b) { return a.score > b.score; });
-  list.resize(std::min<size_t>(list.size(), rules.search.nBest));
+  keepBest(list, rules.search.nBest);
 }
 
 std::vector<std::vector<Hypothesis>> Decoder::finish() {

@@ -8,16 +8,6 @@
 #include <map>
 
 namespace attnrt {
-namespace {
-
-/// Best first; of equal scores the one that came first.
-void keepBest(std::vector<Hypothesis> &hypotheses, size_t count) {
-  std::stable_sort(hypotheses.begin(), hypotheses.end(),
-                   [](const Hypothesis &a, const Hypothesis &b) { return a.score > b.score; });
-  hypotheses.resize(std::min(hypotheses.size(), count));
-}
-
-} // namespace
 
 int GroupSearch::liveCount() const {
   int count = 0;

@@ -12,6 +12,12 @@
 
 namespace attnrt {
 
+void keepBest(std::vector<Hypothesis> &hypotheses, size_t count) {
+  std::stable_sort(hypotheses.begin(), hypotheses.end(),
+                   [](const Hypothesis &a, const Hypothesis &b) { return a.score > b.score; });
+  hypotheses.resize(std::min(hypotheses.size(), count));
+}
+
 float normalisedScore(double total, int length, float penalty) {
   return static_cast<float>(total / std::pow(static_cast<double>(std::max(length, 1)), penalty));
 }

@@ -27,6 +27,9 @@ struct Hypothesis {
   std::vector<float> attention; // ids x source tokens, where it was asked for
 };
 
+/// Leaves the `count` best, best first; of equal scores the one that came first.
+void keepBest(std::vector<Hypothesis> &hypotheses, size_t count);
+
 /// What a search has to keep to.
 struct SearchRules {
   int beam = 1;

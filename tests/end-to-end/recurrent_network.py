@@ -3,6 +3,7 @@
 Standard library only. Weights have the names that a spec gives them by default; rows are lists of numbers.
 """
 
+import functools
 import math
 
 from network import dot, log_softmax
@@ -59,6 +60,7 @@ class RecurrentNetwork:
     def width_of(self, name, layer):
         return len(self.weights[f"{name}.weight_hh_l{layer}"][0])
 
+    @functools.cache  # tests decode each source several times
     def encode(self, ids):
         """Rows, and the decoder's initial states by layer."""
         rows = [self.weights["encoder.embed.weight"][i] for i in ids]
@@ -113,7 +115,8 @@ class RecurrentNetwork:
 
     def decode(self, source, target):
         """Log-probabilities of all tokens and attention's weights, after each token of `target`."""
-        rows, states = self.encode(source)
+        rows, initial = self.encode(tuple(source))
+        states = list(initial)
         fed = [0.0] * self.width_of("decoder.rnn", 0)
         logits, looks = [], []
         for token in target:

@@ -201,5 +201,18 @@ class KerasGates(RecurrentModel, unittest.TestCase):
     meaning = {"reset": "before", "order": "zrn"}
 
 
+class LongRows(RecurrentModel, unittest.TestCase):
+    """Rows so long that they lie a line apart in memory: the encoder's gates take 4 KiB."""
+
+    cell = "lstm"
+    keys = """  width: 8
+  encoder: {layers: 1, width: 256, bidirectional: true}
+  decoder: {layers: 1, attention: {score: general, place: after}}
+  bridge: {kind: linear}
+  embedding: {width: 7}
+"""
+    meaning = {"bidirectional": True, "score": "general", "bridge": "linear"}
+
+
 if __name__ == "__main__":
     unittest.main()

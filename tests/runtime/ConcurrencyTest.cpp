@@ -41,10 +41,37 @@ protected:
 TEST_F(Concurrency, SessionsWithTheirOwnPoolsAgree) { decodeInThreads(4, nullptr); }
 
 TEST_F(Concurrency, SessionsThatShareAPoolAgree) {
-  attnrt_pool *pool = nullptr;
-  attnrt::api::check(attnrt_pool_create(3, &pool));
-  decodeInThreads(4, pool);
-  attnrt_pool_destroy(pool);
+  const attnrt::api::Pool pool(3);
+  decodeInThreads(4, pool.handle());
+}
+
+TEST_F(Concurrency, SessionsOnTheHostsThreadsAgree) {
+  std::atomic<int> loops{0};
+  const auto run = [](void *user, int32_t count, attnrt_host_work work, void *closure) {
+    ++*static_cast<std::atomic<int> *>(user);
+    std::thread other([=] {
+      for (int32_t i = count - 1; i >= count / 2; --i)
+        work(closure, i);
+    });
+    for (int32_t i = 0; i < count / 2; ++i)
+      work(closure, i);
+    other.join();
+  };
+  const attnrt::api::Pool pool(run, &loops);
+  decodeInThreads(2, pool.handle());
+  EXPECT_GT(loops, 0);
+  attnrt_pool *none = nullptr;
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_pool_create_on_host(nullptr, nullptr, &none));
+}
+
+TEST_F(Concurrency, AHostWhoseLoopThrowsFailsTheCall) {
+  const auto run = [](void *, int32_t, attnrt_host_work, void *) { throw std::runtime_error("no threads"); };
+  const attnrt::api::Pool pool(run, nullptr);
+  attnrt_session_options room = model.sessionOptions();
+  room.batch = 8;
+  room.pool = pool.handle();
+  attnrt::api::Session opened(model, room);
+  EXPECT_EQ(ATTNRT_KERNEL_FAILED, statusOf([&] { opened.decode(testSources(), model.decodeOptions()); }));
 }
 
 TEST_F(Concurrency, ASessionInUseIsBusy) {

@@ -203,15 +203,13 @@ TEST_F(Decode, TheCallbackCanCancel) {
 }
 
 TEST_F(Decode, ATriggeredCancelEndsTheDecode) {
-  attnrt_cancel *cancel = nullptr;
-  attnrt::api::check(attnrt_cancel_create(&cancel));
+  attnrt::api::Cancel cancel;
   attnrt_decode_options options = model.decodeOptions();
-  options.cancel = cancel;
+  options.cancel = cancel.handle();
   auto opened = session(8, 1, 12);
   EXPECT_EQ(testSources().size(), opened.decode(testSources(), options).size());
-  std::thread([&] { attnrt_cancel_trigger(cancel); }).join();
+  std::thread([&] { cancel.trigger(); }).join();
   EXPECT_EQ(ATTNRT_CANCELLED, statusOf([&] { opened.decode(testSources(), options); }));
-  attnrt_cancel_destroy(cancel);
 }
 
 TEST_F(Decode, AFailedTaskIsAnErrorWithItsMessage) {

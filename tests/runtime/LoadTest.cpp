@@ -95,8 +95,12 @@ TEST_F(Load, AGraphsEntryIsCalledWithTensorsOfTheCaller) {
   float attention[6];
   int32_t ids[] = {1, 3}, lengths[] = {3};
   void *tensors[] = {ids, lengths, attention};
-  attnrt::api::check(attnrt_graph_call(graph.handle(), nullptr, "attend", 8, sizes, 3, tensors));
-  EXPECT_EQ((std::vector<float>{1, 0, 0, 0, 1, 0}), std::vector<float>(attention, attention + 6));
+  const attnrt::api::Pool pool(2);
+  for (const attnrt::api::Pool *threads : {static_cast<const attnrt::api::Pool *>(nullptr), &pool}) {
+    std::fill(std::begin(attention), std::end(attention), -1.f);
+    graph.call("attend", sizes, tensors, threads);
+    EXPECT_EQ((std::vector<float>{1, 0, 0, 0, 1, 0}), std::vector<float>(attention, attention + 6));
+  }
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
             attnrt_graph_call(graph.handle(), nullptr, "attend", 8, sizes, 2, tensors));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,

@@ -126,6 +126,10 @@ class Commands(unittest.TestCase):
             (["--seed", 5], "--seed: has no effect without --sample"),
             (["--sample", "--no-sample", "--top-p", 0.9], "--top-p: has no effect without --sample"),
             (["--sample", "--beam", 4], "--beam (--num-beams): has no effect on samples"),
+            (["--sample", "--patience", 2], "--patience: has no effect on samples"),
+            (["--patience", 2], "--patience: has no effect without a --beam of 2 or more"),
+            (["--early-stopping", "true"], "--early-stopping: has no effect without a --beam of 2 or more"),
+            (["--min-alternative-probability", 0.1], "--min-alternative-probability: has no effect without --alternatives"),
         ):
             for text in ("", "a\nb\n"):
                 self.refuse_all_lines(2, part, *options, text=text)

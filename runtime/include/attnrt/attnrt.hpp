@@ -63,6 +63,48 @@ inline std::vector<std::vector<size_t>> makeBatches(std::span<const size_t> leng
   return batches;
 }
 
+/// What `destroy` ends when its owner goes.
+template <auto destroy> struct Destroy {
+  template <typename T> void operator()(T *made) const { destroy(made); }
+};
+
+/// Threads for sessions and calls of graphs, which must not outlive it.
+class Pool {
+public:
+  /// As attnrt_pool_create() counts them: 1 makes none, 0 means one per core.
+  explicit Pool(int32_t threads) {
+    attnrt_pool *made = nullptr;
+    check(attnrt_pool_create(threads, &made));
+    pool.reset(made);
+  }
+  /// The host's own threads; see attnrt_pool_create_on_host().
+  Pool(attnrt_host_run run, void *user) {
+    attnrt_pool *made = nullptr;
+    check(attnrt_pool_create_on_host(run, user, &made));
+    pool.reset(made);
+  }
+  attnrt_pool *handle() const { return pool.get(); }
+
+private:
+  std::unique_ptr<attnrt_pool, Destroy<attnrt_pool_destroy>> pool;
+};
+
+/// A request to stop decodes, which must not outlive it.
+class Cancel {
+public:
+  Cancel() {
+    attnrt_cancel *made = nullptr;
+    check(attnrt_cancel_create(&made));
+    cancel.reset(made);
+  }
+  /// From any thread; stays triggered.
+  void trigger() { attnrt_cancel_trigger(cancel.get()); }
+  const attnrt_cancel *handle() const { return cancel.get(); }
+
+private:
+  std::unique_ptr<attnrt_cancel, Destroy<attnrt_cancel_destroy>> cancel;
+};
+
 class Model {
 public:
   explicit Model(const std::string &folder, const attnrt_model_options *options = nullptr) {
@@ -119,6 +161,14 @@ public:
   /// Of hidden states; 0 for models that are no encoders.
   size_t width() const { return attnrt_model_width(handle()); }
 
+  /// Calls an entry of a graph: `sizes` in the manifest's order, `tensors` dense, arguments before results;
+  /// see attnrt_graph_call().
+  void call(const std::string &entry, std::span<const int64_t> sizes, std::span<void *const> tensors,
+            const Pool *pool = nullptr) const {
+    check(attnrt_graph_call(handle(), pool ? pool->handle() : nullptr, entry.c_str(), sizes.size(),
+                            sizes.data(), tensors.size(), tensors.data()));
+  }
+
   std::string recordGolden() const {
     return readText([&](size_t capacity, char *text, size_t *size) {
       return attnrt_model_record_golden(handle(), capacity, text, size);
@@ -153,10 +203,7 @@ private:
     return text;
   }
 
-  struct Destroy {
-    void operator()(attnrt_model *made) const { attnrt_model_destroy(made); }
-  };
-  std::unique_ptr<attnrt_model, Destroy> model;
+  std::unique_ptr<attnrt_model, Destroy<attnrt_model_destroy>> model;
 };
 
 class Session {
@@ -183,7 +230,7 @@ public:
                                               const attnrt_decode_options &options) {
     attnrt_result *made = nullptr;
     check(attnrt_decode(handle(), sources.size(), view(sources).data(), &options, &made));
-    const std::unique_ptr<attnrt_result, void (*)(attnrt_result *)> result(made, attnrt_result_destroy);
+    const std::unique_ptr<attnrt_result, Destroy<attnrt_result_destroy>> result(made);
     std::vector<std::vector<Hypothesis>> lists(sources.size());
     for (size_t s = 0; s < sources.size(); ++s)
       for (size_t rank = 0; rank < attnrt_result_count(made, s); ++rank)
@@ -286,10 +333,7 @@ private:
             std::vector<float>(attention, attention + rows * columns)};
   }
 
-  struct Destroy {
-    void operator()(attnrt_session *made) const { attnrt_session_destroy(made); }
-  };
-  std::unique_ptr<attnrt_session, Destroy> session;
+  std::unique_ptr<attnrt_session, Destroy<attnrt_session_destroy>> session;
   size_t width;
 };
 

@@ -37,7 +37,7 @@ def in_environment(options: argparse.Namespace) -> None:
         python = options.work / "venv" / "bin" / "python"
         if not (options.work / "venv" / "complete").exists():
             print(f"installing {', '.join(PACKAGES)} into {options.work / 'venv'}", flush=True)
-            subprocess.run([sys.executable, "-m", "venv", options.work / "venv"], check=True)
+            subprocess.run([sys.executable, "-m", "venv", "--clear", options.work / "venv"], check=True)
             subprocess.run([python, "-m", "pip", "install", "--progress-bar", "off", *PACKAGES], check=True)
             (options.work / "venv" / "complete").touch()
     os.execv(python, [str(python), *sys.argv, "--in-environment"])

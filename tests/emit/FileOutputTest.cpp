@@ -1,0 +1,55 @@
+//===- FileOutputTest.cpp - disks that are full in the middle --------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "Toy.h"
+
+#include "compiler/emit/FileOutput.h"
+
+#include <csignal>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+using namespace attnc;
+
+namespace {
+
+/// Makes every write past `bytes` of a file fail, as on a full disk.
+class FullDisk {
+public:
+  explicit FullDisk(rlim_t bytes) : handler(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit limit{bytes, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+  }
+
+private:
+  void (*handler)(int);
+  rlimit before;
+};
+
+/// Writes 9 MiB, which are three blocks, and gives what is wrong.
+std::string writeBlocks(const std::string &path) {
+  const std::string part(3 << 20, 'a');
+  FileOutput file(path);
+  for (int i = 0; i < 3; ++i)
+    file.write(part);
+  return llvm::toString(file.close());
+}
+
+TEST(FileOutput, AWriteThatFailsIsAnErrorWhereverItIs) {
+  const ScratchFolder folder;
+  const std::string path = folder.path + "/file";
+  for (const rlim_t room : {0, 1, 4 << 20, 5 << 20, (9 << 20) - 1}) {
+    const FullDisk disk(room);
+    EXPECT_EQ("cannot write " + path + ": File too large", writeBlocks(path)) << room;
+  }
+  EXPECT_EQ("", writeBlocks(path));
+  EXPECT_EQ(9u << 20, std::filesystem::file_size(path));
+}
+
+} // namespace
