@@ -6,8 +6,8 @@
 #include "compiler/emit/CompileKernel.h"
 
 #include "compiler/schedules/KernelPipeline.h"
+#include "compiler/schedules/cpu/HoistGuards.h"
 #include "compiler/schedules/cpu/PrefetchPanels.h"
-#include "compiler/schedules/cpu/SkipMaskedKeys.h"
 
 #include "llvm/ADT/ScopeExit.h"
 
@@ -70,7 +70,7 @@ static llvm::Error writeObject(attn::KernelOp kernel, const Halide::Target &targ
   if (!pipeline)
     return pipeline.takeError();
   Halide::Pipeline whole(pipeline->outputs);
-  whole.add_custom_lowering_pass(makeSkipMaskedKeys().release());
+  whole.add_custom_lowering_pass(makeHoistGuards().release());
   whole.add_custom_lowering_pass(makePrefetchPanels().release());
   Halide::Module module =
       whole.compile_to_module(pipeline->arguments, name, target, Halide::LinkageType::External);

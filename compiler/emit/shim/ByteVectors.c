@@ -50,13 +50,29 @@ static inline __m256i broadcastGroup(const uint8_t *group) {
   return _mm256_set1_epi32(four);
 }
 
+/* Adds the products of a group of inputs to the sums of `height` rows, whose groups are BlockInputs apart. */
+TILE addGroup(const uint8_t *weights, const uint8_t *magnitudes, const uint8_t *signs,
+              __m256i sums[][PanelVectors], const int height) {
+  const __m256i ones = _mm256_set1_epi16(1);
+  UNROLL for (int i = 0; i < height; ++i) {
+    __m256i magnitude = broadcastGroup(magnitudes + i * BlockInputs),
+            sign = broadcastGroup(signs + i * BlockInputs);
+    UNROLL for (int j = 0; j < PanelVectors; ++j) {
+      __m256i weight = _mm256_loadu_si256((const __m256i *)(weights + j * VectorBytes));
+      __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_xor_si256(weight, sign));
+      sums[i][j] = _mm256_add_epi32(sums[i][j], _mm256_madd_epi16(pairs, ones));
+      STAY(sums[i][j]);
+    }
+    WRITE_OUT(); /* weights are read again for each row: there is no register to keep them in */
+  }
+}
+
 /* A tile of `height` rows by a panel; `height` is known where this is inlined: sums become registers. */
 TILE multiplyTile(const block *b, const signedRows *rows, int row, int panel, lines *wanted,
                   const int height) {
   const uint8_t *weights = b->panels + panel * b->panelBytes;
   const uint8_t *magnitudes = rows->magnitudes[row], *signs = rows->signs[row];
   uint8_t *to = b->sums + row * b->sumBytes + panel * GroupBytes;
-  const __m256i ones = _mm256_set1_epi16(1);
   __m256i sums[MostTileRows][PanelVectors];
   UNROLL for (int i = 0; i < height; ++i) {
     __m256i first = _mm256_set1_epi32(rows->firstSums[row + i]);
@@ -65,21 +81,12 @@ TILE multiplyTile(const block *b, const signedRows *rows, int row, int panel, li
       sums[i][j] = b->isLater ? _mm256_add_epi32(_mm256_loadu_si256(sum), first) : first;
     }
   }
-  for (int group = 0; group < b->steps * TileRows; ++group) {
-    if (group % FetchGroups == 0)
-      fetchSome(wanted);
-    UNROLL for (int i = 0; i < height; ++i) {
-      long at = i * BlockInputs + group * GroupInputs;
-      __m256i magnitude = broadcastGroup(magnitudes + at), sign = broadcastGroup(signs + at);
-      UNROLL for (int j = 0; j < PanelVectors; ++j) {
-        __m256i weight =
-            _mm256_loadu_si256((const __m256i *)(weights + group * GroupBytes + j * VectorBytes));
-        __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_xor_si256(weight, sign));
-        sums[i][j] = _mm256_add_epi32(sums[i][j], _mm256_madd_epi16(pairs, ones));
-        STAY(sums[i][j]);
-      }
-      WRITE_OUT(); /* weights are read again for each row: there is no register to keep them in */
-    }
+  const int groups = b->steps * TileRows;
+  for (int group = 0; group < groups; group += FetchGroups) {
+    fetchSome(wanted);
+    UNROLL for (int next = group; next < group + FetchGroups; ++next)
+        addGroup(weights + next * GroupBytes, magnitudes + next * GroupInputs, signs + next * GroupInputs,
+                 sums, height);
   }
   UNROLL for (int i = 0; i < height; ++i) {
     UNROLL for (int j = 0; j < PanelVectors; ++j)

@@ -1,7 +1,7 @@
-//===- SkipMaskedKeys.cpp - no work for keys that a mask hides --------------===//
+//===- HoistGuards.cpp - no work for iterations that write nothing ----------===//
 // SPDX-License-Identifier: Apache-2.0
 
-#include "compiler/schedules/cpu/SkipMaskedKeys.h"
+#include "compiler/schedules/cpu/HoistGuards.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,8 +12,8 @@ namespace attnc {
 namespace {
 
 /// A condition under which an iteration writes what its loop is for, in terms of what is known at the head of
-/// the loop's body; none of `known`. These conditions read lengths, the first key and the blocks that are
-/// seen, which are there before the loop.
+/// the loop's body; none of `known`. These conditions read lengths, the first key, the blocks that are seen,
+/// and panels' maxima and the row's threshold, which are there before the loop.
 class GuardFinder : public IRVisitor {
 public:
   GuardFinder(const std::string &loop, const std::vector<Halide::Expr> &known)
@@ -52,7 +52,7 @@ private:
   }
 
   void visit(const Store *store) override {
-    if (store->name != buffer)
+    if (store->name.substr(0, store->name.find('.')) != buffer) // parts of tuples are best.0 and best.1
       return;
     hasWrites = true;
     isUnguarded |= !isInside;
@@ -77,13 +77,13 @@ private:
   bool isInside = false, hasWrites = false, isUnguarded = false;
 };
 
-class SkipMaskedKeys : public IRMutator {
+class HoistGuards : public IRMutator {
   using IRMutator::visit;
 
   Stmt visit(const For *loop) override {
     Stmt visited = IRMutator::visit(loop);
     loop = visited.as<For>();
-    if (!isOverKeys(loop->name))
+    if (!skipsMost(loop->name))
       return visited;
     std::vector<Halide::Expr> guards; // the outermost one first
     for (;;) {
@@ -100,15 +100,16 @@ class SkipMaskedKeys : public IRMutator {
                      loop->device_api, body);
   }
 
-  /// Loops of the stages `state`, `scores` and `seen` (see Attention.h), as Halide names them.
-  static bool isOverKeys(const std::string &loop) {
+  /// Loops of the stages `state`, `scores` and `seen` (see Attention.h) and `best` (see Vocabulary.h), as
+  /// Halide names them.
+  static bool skipsMost(const std::string &loop) {
     return loop.find(".s1.blocks$x") != loop.npos || loop.find(".s1.scored$y") != loop.npos ||
-           loop.find(".s1.looked$z") != loop.npos;
+           loop.find(".s1.looked$z") != loop.npos || loop.find(".s1.insertion$z") != loop.npos;
   }
 };
 
 } // namespace
 
-std::unique_ptr<IRMutator> makeSkipMaskedKeys() { return std::make_unique<SkipMaskedKeys>(); }
+std::unique_ptr<IRMutator> makeHoistGuards() { return std::make_unique<HoistGuards>(); }
 
 } // namespace attnc

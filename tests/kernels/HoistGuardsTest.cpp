@@ -1,11 +1,12 @@
-//===- SkipMaskedKeysTest.cpp - masked keys take no work --------------------===//
+//===- HoistGuardsTest.cpp - what is skipped takes no work ------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // Looks at lowered code: the loops over blocks and tiles of keys begin with the condition that some query
-// sees one of their keys. How Halide names loops is part of that. Then at results: keys and values that are
-// not read cannot spoil them.
+// sees one of their keys, those over panels of a vocabulary with the one that a panel may hold one of the best
+// words. How Halide names loops is part of that. Then at results: keys and values that are not read cannot
+// spoil them.
 
-#include "compiler/schedules/cpu/SkipMaskedKeys.h"
+#include "compiler/schedules/cpu/HoistGuards.h"
 #include "compiler/schedules/KernelPipeline.h"
 #include "tests/kernels/KernelCases.h"
 
@@ -26,7 +27,7 @@ private:
   using IRVisitor::visit;
   void visit(const Halide::Internal::For *loop) override {
     auto is = [&](const char *name) { return loop->name.find(name) != loop->name.npos; };
-    if (is("blocks$x") || is("scored$y") || is("looked$z")) {
+    if (is("blocks$x") || is("scored$y") || is("looked$z") || is("insertion$z")) {
       ++loops;
       guarded += loop->body.as<Halide::Internal::IfThenElse>() != nullptr;
     }
@@ -40,7 +41,7 @@ void expectGuards(const KernelCase &kernelCase, const char *target) {
   auto pipeline = buildKernelPipeline(kernel.op(), describeCpu(parsed));
   ASSERT_TRUE(bool(pipeline)) << llvm::toString(pipeline.takeError());
   Halide::Pipeline whole(pipeline->outputs);
-  whole.add_custom_lowering_pass(makeSkipMaskedKeys().release());
+  whole.add_custom_lowering_pass(makeHoistGuards().release());
   LoopCounter counter;
   for (const auto &function : whole.compile_to_module(pipeline->arguments, "k", parsed).functions())
     function.body.accept(&counter);
@@ -62,7 +63,7 @@ bool isRepeated(const std::string &name) {
   return isCondition && name.find("_20") == name.npos;
 }
 
-TEST(SkipMaskedKeysTest, LoopsOverKeysBeginWithTheirGuard) {
+TEST(HoistGuardsTest, LoopsOverKeysBeginWithTheirGuard) {
   int cases = 0;
   for (const std::vector<KernelCase> &all : {attentionCases(), scoreCases(), graphAttentionCases()})
     for (const KernelCase &kernelCase : all)
@@ -73,6 +74,14 @@ TEST(SkipMaskedKeysTest, LoopsOverKeysBeginWithTheirGuard) {
           expectGuards(kernelCase, target);
       }
   EXPECT_GT(cases, 10);
+}
+
+TEST(HoistGuardsTest, LoopsOverPanelsBeginWithTheirGuard) {
+  for (const KernelCase &kernelCase : {vocabularyCase(272, 1010, "top_k"), vocabularyCase(20, 100, "top_k")}) {
+    SCOPED_TRACE(kernelCase.name);
+    for (const char *target : {"x86-64-linux", "x86-64-linux-avx-avx2-f16c-fma-sse41"})
+      expectGuards(kernelCase, target);
+  }
 }
 
 /// Keys that no query sees, for those of the first document as well.

@@ -1,0 +1,21 @@
+//===- HoistGuards.h - no work for iterations that write nothing ------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ATTNC_SCHEDULES_CPU_HOIST_GUARDS_H
+#define ATTNC_SCHEDULES_CPU_HOIST_GUARDS_H
+
+#include "Halide.h"
+
+#include <memory>
+
+namespace attnc {
+
+/// A pass over lowered code. Halide guards what a block or tile of masked keys, or a panel without one of the
+/// best words, adds to a result; where the guard reads memory (lengths, the first key of a window, maxima of
+/// panels), it does not guard what is computed for that, nor the loops around it. The pass moves the guards of
+/// attention's loops over keys, and of the search's loop over panels, to the head of each iteration.
+std::unique_ptr<Halide::Internal::IRMutator> makeHoistGuards();
+
+} // namespace attnc
+
+#endif // ATTNC_SCHEDULES_CPU_HOIST_GUARDS_H
