@@ -176,8 +176,9 @@ static void putExternal(std::vector<MatmulTile> &tiles, const MatmulTile &extern
   tiles = std::move(chosen);
 }
 
-// 32 rows x 128 columns of sums are 16 KiB. Tiles of pairs of bfloat16 take twice that: rows whose width is
-// no multiple of 32 are rounded again for each tile.
+// 32 rows x 128 columns of sums are 16 KiB. Tiles take twice that where rows are prepared again for each:
+// those of pairs of bfloat16 whose width is no multiple of 32 are rounded, bytes are split into magnitudes and
+// signs on AVX2.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   int steps = std::max(1, weight.in / weight.group);
@@ -187,8 +188,9 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const char *function = chooseFunction(cpu, inputs);
   if (!function)
     return schedule;
+  bool preparesRows = cpu.hasNarrowVectors() ? type == WeightType::Integer : type == WeightType::Bfloat;
   MatmulTile external{.rows = 32,
-                      .columns = type == WeightType::Bfloat && !cpu.hasNarrowVectors() ? 256 : 128,
+                      .columns = preparesRows ? 256 : 128,
                       .serves = 32,
                       .external = function,
                       .byteOffset = type == WeightType::Integer && cpu.hasNarrowVectors() ? 128 : 0};
