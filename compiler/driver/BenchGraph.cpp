@@ -15,7 +15,6 @@
 #include <cstring>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <random>
 #include <set>
 #include <span>

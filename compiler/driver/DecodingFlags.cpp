@@ -181,7 +181,7 @@ void addSamplingFlags(CLI::App &command, DecodingFlags &flags) {
 
 enum class Purpose { Sampling, Searching, BeamSearch, Alternatives };
 
-/// Why what serves `purpose` alone has no effect, or null.
+/// Why a flag of this purpose has no effect, or null.
 const char *whyIdle(Purpose purpose, const attnrt_decode_options &options) {
   if (purpose == Purpose::Sampling)
     return options.sample ? nullptr : "without --sample";
@@ -189,7 +189,9 @@ const char *whyIdle(Purpose purpose, const attnrt_decode_options &options) {
     return options.return_alternatives ? nullptr : "without --alternatives";
   if (options.sample)
     return "on samples: give --no-sample, or leave it out";
-  return purpose == Purpose::BeamSearch && options.beam < 2 ? "without a --beam of 2 or more" : nullptr;
+  if (purpose == Purpose::BeamSearch && options.beam / options.num_beam_groups < 2)
+    return "without a --beam of 2 or more (in each of its groups)";
+  return nullptr;
 }
 
 template <typename To, typename From> void assign(To &to, const std::optional<From> &from) {

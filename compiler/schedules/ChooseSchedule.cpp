@@ -176,9 +176,14 @@ static void putExternal(std::vector<MatmulTile> &tiles, const MatmulTile &extern
   tiles = std::move(chosen);
 }
 
+/// Whether tiles of 256 columns leave tasks as they are with 128, and need no guard that those do not.
+static bool fitWideTiles(int out, const MatmulSchedule &schedule) {
+  return schedule.columnsPerTask % 256 == 0 && (out % 256 == 0 || out % 128 != 0);
+}
+
 // 32 rows x 128 columns of sums are 16 KiB. Tiles take twice that where rows are prepared again for each:
-// those of pairs of bfloat16 whose width is no multiple of 32 are rounded, bytes are split into magnitudes and
-// signs on AVX2.
+// those of pairs of bfloat16 whose width is no multiple of 32 are rounded, bytes are split into magnitudes
+// and signs on AVX2.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   int steps = std::max(1, weight.in / weight.group);
@@ -188,9 +193,10 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const char *function = chooseFunction(cpu, inputs);
   if (!function)
     return schedule;
-  bool preparesRows = cpu.hasNarrowVectors() ? type == WeightType::Integer : type == WeightType::Bfloat;
+  bool isWide = cpu.hasNarrowVectors() ? type == WeightType::Integer && fitWideTiles(weight.out, schedule)
+                                       : type == WeightType::Bfloat;
   MatmulTile external{.rows = 32,
-                      .columns = preparesRows ? 256 : 128,
+                      .columns = isWide ? 256 : 128,
                       .serves = 32,
                       .external = function,
                       .byteOffset = type == WeightType::Integer && cpu.hasNarrowVectors() ? 128 : 0};

@@ -41,13 +41,16 @@ std::string writeBlocks(const std::string &path) {
   return llvm::toString(file.close());
 }
 
+std::string writeWithRoomFor(rlim_t room, const std::string &path) {
+  const FullDisk disk(room);
+  return writeBlocks(path);
+}
+
 TEST(FileOutput, AWriteThatFailsIsAnErrorWhereverItIs) {
   const ScratchFolder folder;
   const std::string path = folder.path + "/file";
-  for (const rlim_t room : {0, 1, 4 << 20, 5 << 20, (9 << 20) - 1}) {
-    const FullDisk disk(room);
-    EXPECT_EQ("cannot write " + path + ": File too large", writeBlocks(path)) << room;
-  }
+  for (const rlim_t room : {0, 1, 4 << 20, 5 << 20, (9 << 20) - 1})
+    EXPECT_EQ("cannot write " + path + ": File too large", writeWithRoomFor(room, path)) << room;
   EXPECT_EQ("", writeBlocks(path));
   EXPECT_EQ(9u << 20, std::filesystem::file_size(path));
 }

@@ -22,7 +22,8 @@ def make_weights(spec, path, seed):
         extents = [int(extent) for extent in shape.split("x")]
         offset = 1.0 if "norm" in name and name.endswith("weight") else 0.0
         count = math.prod(extents)
-        spread = 0.4 * min(1.0, math.sqrt(40 / extents[-1]))  # long sums stay as small as those of 40 terms
+        terms = extents[1] if len(extents) == 2 else 1
+        spread = 0.4 * min(1.0, math.sqrt(40 / terms))  # long sums stay as small as those of 40 terms
         values = [offset + source.gauss(0, spread) for _ in range(count)]
         tensors[name] = (extents, struct.pack(f"<{count}f", *values))
     header, at = {}, 0

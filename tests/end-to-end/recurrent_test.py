@@ -12,8 +12,9 @@ from recurrent_network import RecurrentNetwork
 START, END = 1, 2
 SOURCES = [[3, 5, 6, 2], [4], list(range(3, 16)) + [2], [7, 2], [9, 8, 7, 6, 5]]
 TARGETS = [[3, 4, 5], [6], [7, 8, 9, 10, 3, 4, 5, 6], [], [10, 10]]
-# States stay in [-1, 1] and weights are of size 0.4: a float's half unit (6e-8) in each of some 30 terms, through at
-# most 14 positions of gates whose slopes are at most 1, stays below 1e-4 with room to spare.
+# States stay in [-1, 1] and weights are of size 0.4, less where there are more than 40: a float's half unit (6e-8) in
+# each of some 30 terms (of up to 512 in LongRows, whose sums are no larger), through at most 14 positions of gates whose
+# slopes are at most 1, stays below 1e-4 with room to spare.
 TOLERANCE = 1e-4
 
 
@@ -212,6 +213,10 @@ class LongRows(RecurrentModel, unittest.TestCase):
   embedding: {width: 7}
 """
     meaning = {"bidirectional": True, "score": "general", "bridge": "linear"}
+
+    def test_rows_lie_a_line_apart(self):
+        planned = attnc("compile", self.spec, "--emit", "planned", "--weights", "random:1")
+        self.assertEqual(2, planned.count("arena rows 1040"))  # 4 x 256 and a line of 16 floats, of both directions
 
 
 if __name__ == "__main__":

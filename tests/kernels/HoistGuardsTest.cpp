@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Looks at lowered code: the loops over blocks and tiles of keys begin with the condition that some query
-// sees one of their keys, those over panels of a vocabulary with the one that a panel may hold one of the best
-// words. How Halide names loops is part of that. Then at results: keys and values that are not read cannot
-// spoil them.
+// sees one of their keys, those over panels of a vocabulary with the one that a panel may hold one of the
+// best words. How Halide names loops is part of that. Then at results: keys and values that are not read
+// cannot spoil them.
 
 #include "compiler/schedules/cpu/HoistGuards.h"
 #include "compiler/schedules/KernelPipeline.h"
@@ -77,7 +77,11 @@ TEST(HoistGuardsTest, LoopsOverKeysBeginWithTheirGuard) {
 }
 
 TEST(HoistGuardsTest, LoopsOverPanelsBeginWithTheirGuard) {
-  for (const KernelCase &kernelCase : {vocabularyCase(272, 1010, "top_k"), vocabularyCase(20, 100, "top_k")}) {
+  std::vector<KernelCase> cases = {vocabularyCase(272, 1010, "top_k"), vocabularyCase(20, 100, "top_k")};
+  for (KernelCase &stored : storedVocabularyCases())
+    if (stored.text.find("attn.top_k") != stored.text.npos)
+      cases.push_back(std::move(stored));
+  for (const KernelCase &kernelCase : cases) {
     SCOPED_TRACE(kernelCase.name);
     for (const char *target : {"x86-64-linux", "x86-64-linux-avx-avx2-f16c-fma-sse41"})
       expectGuards(kernelCase, target);

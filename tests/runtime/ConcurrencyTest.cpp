@@ -60,8 +60,12 @@ TEST_F(Concurrency, SessionsOnTheHostsThreadsAgree) {
   const attnrt::api::Pool pool(run, &loops);
   decodeInThreads(2, pool.handle());
   EXPECT_GT(loops, 0);
-  attnrt_pool *none = nullptr;
-  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_pool_create_on_host(nullptr, nullptr, &none));
+}
+
+TEST(Pool, NoHostIsAnError) {
+  attnrt_pool *made = nullptr;
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_pool_create_on_host(nullptr, nullptr, &made));
+  EXPECT_STREQ("'run' is null", attnrt_last_error());
 }
 
 TEST_F(Concurrency, AHostWhoseLoopThrowsFailsTheCall) {

@@ -128,6 +128,7 @@ class Commands(unittest.TestCase):
             (["--sample", "--beam", 4], "--beam (--num-beams): has no effect on samples"),
             (["--sample", "--patience", 2], "--patience: has no effect on samples"),
             (["--patience", 2], "--patience: has no effect without a --beam of 2 or more"),
+            (["--beam", 4, "--num-beam-groups", 4, "--patience", 2], "--patience: has no effect without a --beam of 2 or more (in each"),
             (["--early-stopping", "true"], "--early-stopping: has no effect without a --beam of 2 or more"),
             (["--min-alternative-probability", 0.1], "--min-alternative-probability: has no effect without --alternatives"),
         ):

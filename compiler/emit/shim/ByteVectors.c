@@ -13,11 +13,12 @@ enum {
   MostTileRows = 3, /* 12 sums; a magnitude, a sign, ones and a product take the other 4 registers */
   GroupInputs = 4,
   BlockGroups = 128, /* of a panel: 16 KiB */
-  FetchGroups = 2,   /* with which lines are asked for */
+  FetchGroups = 2,   /* taken together: lines are asked for once */
   BlockInputs = BlockGroups * GroupInputs,
   BlockSteps = BlockInputs / TileBytes,
   PanelVectors = GroupBytes / VectorBytes
 };
+_Static_assert(TileRows % FetchGroups == 0, "a step is as many groups as TileRows");
 
 /* Rows of a block of inputs, less 128. */
 typedef struct {

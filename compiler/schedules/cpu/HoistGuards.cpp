@@ -11,13 +11,27 @@ using namespace Halide::Internal;
 namespace attnc {
 namespace {
 
+/// The buffers that a statement writes to.
+class WriteFinder : public IRVisitor {
+public:
+  Scope<void> buffers;
+
+private:
+  using IRVisitor::visit;
+
+  void visit(const Store *store) override { buffers.push(store->name); }
+};
+
 /// A condition under which an iteration writes what its loop is for, in terms of what is known at the head of
 /// the loop's body; none of `known`. These conditions read lengths, the first key, the blocks that are seen,
 /// and panels' maxima and the row's threshold, which are there before the loop.
 class GuardFinder : public IRVisitor {
 public:
-  GuardFinder(const std::string &loop, const std::vector<Halide::Expr> &known)
-      : buffer(loop.substr(0, loop.find('.'))), known(known) {}
+  GuardFinder(const For *loop, const std::vector<Halide::Expr> &known)
+      : buffer(loop->name.substr(0, loop->name.find('.'))), known(known) {
+    loop->body.accept(&writes);
+    changing.set_containing_scope(&writes.buffers);
+  }
 
   /// Not defined where some writes have no condition, or another one.
   Halide::Expr guard() const { return isUnguarded ? Halide::Expr() : found; }
@@ -33,7 +47,7 @@ private:
 
   void visit(const IfThenElse *branch) override {
     Halide::Expr condition = atHead(branch->condition);
-    if (isInside || branch->else_case.defined() || isKnown(condition) || expr_uses_vars(condition, loops))
+    if (isInside || branch->else_case.defined() || isKnown(condition) || expr_uses_vars(condition, changing))
       return IRVisitor::visit(branch);
     bool hadWrites = std::exchange(hasWrites, false);
     isInside = true;
@@ -47,7 +61,7 @@ private:
   }
 
   void visit(const For *loop) override {
-    ScopedBinding<void> inside(loops, loop->name);
+    ScopedBinding<void> inside(changing, loop->name);
     loop->body.accept(this);
   }
 
@@ -72,7 +86,8 @@ private:
   const std::string buffer;
   const std::vector<Halide::Expr> &known;
   std::vector<std::pair<std::string, Halide::Expr>> lets;
-  Scope<void> loops; // around the statement that is visited
+  WriteFinder writes;
+  Scope<void> changing; // what the body writes, and the loops around the statement that is visited
   Halide::Expr found;
   bool isInside = false, hasWrites = false, isUnguarded = false;
 };
@@ -87,7 +102,7 @@ class HoistGuards : public IRMutator {
       return visited;
     std::vector<Halide::Expr> guards; // the outermost one first
     for (;;) {
-      GuardFinder finder(loop->name, guards);
+      GuardFinder finder(loop, guards);
       loop->body.accept(&finder);
       if (!finder.guard().defined())
         break;

@@ -63,7 +63,7 @@ inline std::vector<std::vector<size_t>> makeBatches(std::span<const size_t> leng
   return batches;
 }
 
-/// What `destroy` ends when its owner goes.
+/// A deleter that calls `destroy`.
 template <auto destroy> struct Destroy {
   template <typename T> void operator()(T *made) const { destroy(made); }
 };
