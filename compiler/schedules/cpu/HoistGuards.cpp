@@ -11,24 +11,35 @@ using namespace Halide::Internal;
 namespace attnc {
 namespace {
 
-/// The buffers that a statement writes to.
+/// The stage that a loop or a buffer belongs to: parts of tuples are best.0 and best.1.
+std::string stageOf(const std::string &name) { return name.substr(0, name.find('.')); }
+
+/// The buffers of other stages than `own` that a statement writes to.
 class WriteFinder : public IRVisitor {
 public:
+  explicit WriteFinder(std::string own) : own(std::move(own)) {}
+
   Scope<void> buffers;
 
 private:
   using IRVisitor::visit;
 
-  void visit(const Store *store) override { buffers.push(store->name); }
+  void visit(const Store *store) override {
+    if (stageOf(store->name) != own)
+      buffers.push(store->name);
+  }
+
+  const std::string own;
 };
 
 /// A condition under which an iteration writes what its loop is for, in terms of what is known at the head of
 /// the loop's body; none of `known`. These conditions read lengths, the first key, the blocks that are seen,
-/// and panels' maxima and the row's threshold, which are there before the loop.
+/// and panels' maxima and the row's threshold, which are there before the loop. Of what the body writes they
+/// may read the stage itself: that a key has been seen, after which no more is written.
 class GuardFinder : public IRVisitor {
 public:
   GuardFinder(const For *loop, const std::vector<Halide::Expr> &known)
-      : buffer(loop->name.substr(0, loop->name.find('.'))), known(known) {
+      : stage(stageOf(loop->name)), known(known), writes(stage) {
     loop->body.accept(&writes);
     changing.set_containing_scope(&writes.buffers);
   }
@@ -66,7 +77,7 @@ private:
   }
 
   void visit(const Store *store) override {
-    if (store->name.substr(0, store->name.find('.')) != buffer) // parts of tuples are best.0 and best.1
+    if (stageOf(store->name) != stage)
       return;
     hasWrites = true;
     isUnguarded |= !isInside;
@@ -83,7 +94,7 @@ private:
                        [&](const Halide::Expr &other) { return equal(other, condition); });
   }
 
-  const std::string buffer;
+  const std::string stage;
   const std::vector<Halide::Expr> &known;
   std::vector<std::pair<std::string, Halide::Expr>> lets;
   WriteFinder writes;
