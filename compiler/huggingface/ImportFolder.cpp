@@ -111,6 +111,7 @@ private:
   const ImportOptions &options;
   std::ostream &messages;
   ConfigFile configFile, generationFile;
+  const Family *family = nullptr;
   std::unique_ptr<WeightFiles> weights;
   std::string specText;
   std::vector<fs::path> copies;             // besides the weights
@@ -167,6 +168,10 @@ bool Importer::readSource() {
   fs::path folder = options.source;
   configFile.read((folder / "config.json").string(), /*isOptional=*/false);
   generationFile.read((folder / "generation_config.json").string(), /*isOptional=*/true);
+  if (!configFile.hasErrors()) {
+    Config config = configFile.top();
+    family = findFamily(config); // before the weights, which may have to be converted first
+  }
   configFile.print(messages);
   generationFile.print(messages);
   if (configFile.hasErrors() || generationFile.hasErrors())
@@ -182,20 +187,17 @@ bool Importer::readSource() {
 
 bool Importer::describe() {
   Config config = configFile.top(), generation = generationFile.top();
-  const Family *family = findFamily(config);
   ImportJob job{
       options.source, config, generation, *weights, {options.sourceLanguage, options.targetLanguage}};
-  if (family) {
-    job.spec.setText("weights.file", fs::path(weights->paths().front()).filename().string());
-    passOverBookkeeping(config);
-    passOverBookkeeping(generation);
-    if (config.has("quantization_config"))
-      config.reject("quantization_config", "weights that are quantized cannot be read");
-    family->import(job);
-    importTokenizer(job);
-    config.warnOfUnread();
-    generation.warnOfUnread();
-  }
+  job.spec.setText("weights.file", fs::path(weights->paths().front()).filename().string());
+  passOverBookkeeping(config);
+  passOverBookkeeping(generation);
+  if (config.has("quantization_config"))
+    config.reject("quantization_config", "weights that are quantized cannot be read");
+  family->import(job);
+  importTokenizer(job);
+  config.warnOfUnread();
+  generation.warnOfUnread();
   configFile.print(messages);
   generationFile.print(messages);
   specText =

@@ -31,6 +31,17 @@ TEST(Import, AFamilyThatIsNotKnownIsAnError) {
   EXPECT_SAYS(replaced(config, R"("bart")", R"("parrot")"), "'model_type' is the text 'parrot'");
 }
 
+TEST(Import, AFamilyThatIsNotKnownIsToldBeforeWeightsThatLack) {
+  TemporaryFolder source, output;
+  source.write("config.json", R"({"model_type": "parrot"})");
+  std::ostringstream messages;
+  EXPECT_FALSE(importFolder({source.path(), output.path(), {}, {}}, messages));
+  EXPECT_NE(messages.str().find("config.json:1:16: error: 'model_type' is the text 'parrot'"),
+            std::string::npos)
+      << messages.str();
+  EXPECT_EQ(messages.str().find("safetensors"), std::string::npos) << messages.str();
+}
+
 TEST(Import, WhatCannotBeRepresentedIsAnErrorWithKeyAndValue) {
   EXPECT_SAYS(replaced(config, R"("d_model")", R"("activation_function": "tanh", "d_model")"),
               "'activation_function' is the text 'tanh'");
