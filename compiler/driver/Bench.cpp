@@ -210,16 +210,16 @@ const nlohmann::json &Bench::variant() const {
                        [&](const nlohmann::json &variant) { return variant["name"] == model.variant(); });
 }
 
-/// Names tell which kernels have weights of integers. Of bfloat16 they tell what may be rounded, the variant
-/// what is.
+/// Weights of int8 are multiplied by every variant; products of bfloat16 are added up by those that can.
 std::vector<ProductType> Bench::productsOfKernels() const {
-  const std::set<std::string> rounding = variant().value("bf16_kernels", std::set<std::string>());
+  using Names = std::set<std::string>;
+  const Names rounding = variant().value("bf16_kernels", Names()),
+              bytes = manifest.value("int8_kernels", Names());
   std::vector<ProductType> products;
   for (const nlohmann::json &name : manifest["kernels"]) {
     const auto kernel = name.get<std::string>();
-    const bool hasBytes = kernel.find("_i8") != kernel.npos;
     products.push_back(rounding.count(kernel) ? ProductType::Bf16
-                       : hasBytes             ? ProductType::Int8
+                       : bytes.count(kernel)  ? ProductType::Int8
                                               : ProductType::F32);
   }
   return products;

@@ -221,6 +221,19 @@ void makeDistinct(TokenizerFile &source, TokenizerFile &target, std::set<std::st
     take(target, "target-");
 }
 
+/// Names the kernels that multiply weights of int8.
+void addInt8Kernels(Json &manifest, mlir::ModuleOp module) {
+  for (auto kernel : module.getOps<attn::KernelOp>()) {
+    const mlir::WalkResult found = kernel.walk([](attn::LinearOp linear) {
+      const auto weight = mlir::cast<mlir::RankedTensorType>(linear.getWeight().getType());
+      return weight.getElementType().isInteger(8) ? mlir::WalkResult::interrupt()
+                                                  : mlir::WalkResult::advance();
+    });
+    if (found.wasInterrupted())
+      manifest["int8_kernels"].push_back(kernel.getSymName().str());
+  }
+}
+
 } // namespace
 
 llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec, const std::string &bundle) {
@@ -273,6 +286,7 @@ Json makeManifest(const Spec &spec, mlir::ModuleOp module, llvm::StringRef bundl
   for (const CpuVariant &variant : variants)
     manifest["variants"].push_back({{"name", variant.name}, {"features", variant.features}});
   manifest["kernels"] = planned->kernels;
+  addInt8Kernels(manifest, module);
   manifest["code"] = codeHash(module);
   manifest["weights"] = makeWeights(weights);
   manifest["golden"] = Json::object();

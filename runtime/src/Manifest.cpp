@@ -329,19 +329,24 @@ template <typename Network> GoldenInfo readGolden(const JsonReader &json, const 
   return golden;
 }
 
-/// `kernels` are the bundle's; those that add up bfloat16 are listed for profiles only.
-std::vector<VariantInfo> readVariants(const JsonReader &json, const std::vector<std::string> &kernels) {
-  const std::set<std::string> known(kernels.begin(), kernels.end());
+/// Checks the list of kernels at `key`, if there is one: those that multiply numbers of a type, which
+/// profiles alone ask for.
+void checkKernels(const JsonReader &json, const char *key, const std::set<std::string> &known) {
+  if (!json.has(key))
+    return;
+  for (const JsonReader &kernel : json.at(key).elements())
+    if (known.count(kernel.string()) == 0)
+      kernel.reject("'", kernel.string(), "' is none of the bundle's kernels");
+}
+
+/// `kernels` are the bundle's.
+std::vector<VariantInfo> readVariants(const JsonReader &json, const std::set<std::string> &kernels) {
   std::vector<VariantInfo> variants;
   std::vector<std::string> names;
   for (const JsonReader &variant : json.elements()) {
     names.push_back(readName(variant.at("name")));
     variants.push_back({names.back(), variant.at("features").string()});
-    if (!variant.has("bf16_kernels"))
-      continue;
-    for (const JsonReader &kernel : variant.at("bf16_kernels").elements())
-      if (known.count(kernel.string()) == 0)
-        kernel.reject("'", kernel.string(), "' is none of the bundle's kernels");
+    checkKernels(variant, "bf16_kernels", kernels);
   }
   requireDistinct(names, json);
   if (variants.empty())
@@ -435,8 +440,10 @@ Manifest readManifest(std::string_view text, const std::string &path) {
   requireDistinct(entryNames, json.at("entries"));
   manifest.state = Formula(json.at("state").string(), manifest.sizes);
   const std::vector<std::string> kernels = readNames(json.at("kernels"));
-  manifest.variants = readVariants(json.at("variants"), kernels);
+  const std::set<std::string> known(kernels.begin(), kernels.end());
+  manifest.variants = readVariants(json.at("variants"), known);
   manifest.kernelCount = kernels.size();
+  checkKernels(json, "int8_kernels", known);
   json.at("code").hash(); // only the descriptor's hash, which covers it, knows the right one
   manifest.weights = readWeights(json.at("weights"));
   const std::string kind = json.at("kind").string();

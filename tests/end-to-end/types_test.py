@@ -115,6 +115,14 @@ class KoreanEnglish(Types, unittest.TestCase):
                 self.assertEqual("bf16" if line["kernel"] in rounding else "f32", line["products"], f"{name}: {line}")
                 self.assertTrue(0 <= line["share_of_limit"] < float("inf"), f"{name}: {line}")
 
+    def test_profiles_tell_where_weights_are_bytes(self):
+        kernels = json.loads((self.int8 / "manifest.json").read_text())["int8_kernels"]
+        self.assertTrue(any(name.startswith("linear_") for name in kernels), kernels)
+        report = json.loads(attnc("bench", self.int8, "--batch", 2, "--source-length", 9, "--target-length", 3, "--seconds", 0, "--profile", "--json"))
+        for line in report["kernels"]:
+            self.assertEqual("int8" if line["kernel"] in kernels else "f32", line["products"], line)
+        self.assertEqual({"int8", "f32"}, {line["products"] for line in report["kernels"]})
+
     def test_pack_quantises_again(self):
         bundle = scratch("packed")
         attnc("compile", self.spec, "-o", bundle, "--dtype", "int8", "--target", "host", "--weights", "random:1")
