@@ -35,7 +35,7 @@ public:
     buildProducts();
     buildScores();
     buildMaximum();
-    if (tiles.isExternal()) {
+    if (tiles.external) {
       buildExternalContext();
     } else {
       buildWeights();
@@ -121,7 +121,7 @@ private:
     return tiles.inOrder ? strict_float(sum + term) : sum + term;
   }
 
-  Expr turnedQuery(Expr column) const {
+  Expr scaledQuery(Expr column) const {
     Expr query = min(s.queryBlock * tiles.queries + s.query, queries - 1);
     return in.query.at({column, query, s.head, s.batch}) * in.queryFactor;
   }
@@ -130,9 +130,9 @@ private:
     s.turned = Func("turned");
     s.products = Func("products");
     std::vector<Var> at = {s.query, s.keyInTile, s.tile, s.block, s.queryBlock, s.head, s.batch};
-    if (tiles.isExternal())
+    if (tiles.external)
       return buildExternalProducts(at);
-    s.turned(s.query, s.width, s.queryBlock, s.head, s.batch) = turnedQuery(s.width);
+    s.turned(s.query, s.width, s.queryBlock, s.head, s.batch) = scaledQuery(s.width);
     Expr key = readable(firstOfTile(s.tile) + s.keyInTile);
     if (oneQuery())
       return buildProductsByLane(key, at);
@@ -142,15 +142,12 @@ private:
         plus(s.products(at), term(s.turned(s.query, s.inner, s.queryBlock, s.head, s.batch), s.inner, key));
   }
 
-  /// An element of a query as a bfloat16 in the upper half; zero past the width.
-  Expr roundedQuery(Expr column) const {
-    return select(column < in.width, bfloatBits(turnedQuery(min(column, in.width - 1))), Expr(uint32_t(0)));
-  }
-
   void buildExternalProducts(const std::vector<Var> &at) {
-    s.turned(s.query, s.pair, s.queryBlock, s.head, s.batch) =
-        roundedQuery(s.pair * 2 + 1) | (roundedQuery(s.pair * 2) >> 16);
-    s.products.define_extern(tiles.scoring,
+    s.scaled = Func("scaled");
+    s.scaled(s.width, s.query, s.queryBlock, s.head, s.batch) = scaledQuery(s.width);
+    s.turned.define_extern(tiles.external->turn, {s.scaled, Expr(in.width)}, UInt(32),
+                           {s.query, s.pair, s.queryBlock, s.head, s.batch}, NameMangling::C);
+    s.products.define_extern(tiles.external->score,
                              {in.memory[0], s.turned, Expr(in.width), Expr(tiles.keys), Expr(in.keyGroup)},
                              Float(32), at, NameMangling::C);
   }
@@ -249,7 +246,7 @@ private:
         select(s.lane == 0, begin, min(end() - first, tiles.keys));
     s.mixed = Func("mixed");
     std::vector<Var> at = {s.width, s.query, s.block, s.queryBlock, s.head, s.batch};
-    s.mixed.define_extern(tiles.mixing,
+    s.mixed.define_extern(tiles.external->mix,
                           {s.scores, s.blockMaximum, in.memory[1], s.mixedKeys, Expr(in.valueWidth),
                            Expr(tiles.keys), Expr(in.valueGroup)},
                           {Float(32), Float(32)}, at, NameMangling::C);

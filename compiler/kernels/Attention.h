@@ -43,6 +43,13 @@ struct AttentionInputs {
 /// them.
 constexpr int FewQueries = 4;
 
+/// Names of the functions of emit/shim that add up products of bfloat16.
+struct ExternalAttention {
+  const char *turn;  // 32 queries, for `score`
+  const char *score; // 32 queries and 32 keys
+  const char *mix;   // a block of values, by the weights of their scores
+};
+
 struct AttentionTiles {
   int queries;          // of a block (1: queries are worked on one by one)
   int keys;             // of a block
@@ -50,11 +57,7 @@ struct AttentionTiles {
   int lanes;            // of the context's width; divides both widths
   int heads = 1;        // of a task, side by side: their parts of a key lie together (one by one only)
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
-  // The functions that add up products of bfloat16 (emit/shim): scores of 32 queries with 32 keys, and their
-  // weights with a block of values. Null: Halide's loops do, in float32.
-  const char *scoring = nullptr, *mixing = nullptr;
-
-  bool isExternal() const { return scoring; }
+  const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
 };
 
 /// Stages in the order of computation. Scores are transposed (queries in the lanes), so that keys are read as
@@ -63,10 +66,11 @@ struct AttentionTiles {
 struct AttentionStages {
   Halide::Func firstKey; // the first key that the block of queries sees; where keys have a start
   Halide::Func seen;     // block ...: 1 where some query may see a key; where that is not known from bounds
-  Halide::Func turned; // query x width: the block of queries, factor applied (external: query x pair, words)
-  Halide::Func partials;      // lane x key x block ...: products by lane (one by one only)
-  Halide::Func products;      // query x key in tile x tile x block ...
-  Halide::Func scores;        // query x key x block ...
+  Halide::Func scaled;   // width x query: the block of queries, factor applied, that an external stage turns
+  Halide::Func turned;   // query x width: the same, turned (external: query x pair, words)
+  Halide::Func partials; // lane x key x block ...: products by lane (one by one only)
+  Halide::Func products; // query x key in tile x tile x block ...
+  Halide::Func scores;   // query x key x block ...
   Halide::Func blockMaximum;  // query x block ...
   Halide::Func keptMaximum;   // query x block ...: the same, until the task ends
   Halide::Func maximumBefore; // query x block ...: of the blocks before

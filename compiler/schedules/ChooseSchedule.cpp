@@ -232,13 +232,16 @@ AttentionSchedule chooseStepAttention(const CpuTarget &cpu, int width, int value
 /// 32 queries by 32 keys, which are four of AMX's tiles. The scores of a block of keys are 16 KiB, and what
 /// is mixed is as much for the widest heads: Halide puts no more than that on the stack.
 static bool chooseExternal(const CpuTarget &cpu, AttentionSchedule &schedule) {
+  static constexpr ExternalAttention byTiles = {"attnc_turn_bfloats", "attnc_score_bfloats",
+                                                "attnc_mix_bfloats"};
+  static constexpr ExternalAttention byVectors = {"attnc_turn_bfloat_vectors", "attnc_score_bfloat_vectors",
+                                                  "attnc_mix_bfloat_vectors"};
   constexpr int widest = 128;
   if (!cpu.roundsRows() || std::max(schedule.width, schedule.valueWidth) > widest)
     return false;
   AttentionTiles &tiles = schedule.tiles;
   tiles = {32, KeysPerBlock, 32, attentionLanes(cpu, schedule.width, schedule.valueWidth)};
-  tiles.scoring = cpu.hasMatrixTiles ? "attnc_score_bfloats" : "attnc_score_bfloat_vectors";
-  tiles.mixing = cpu.hasMatrixTiles ? "attnc_mix_bfloats" : "attnc_mix_bfloat_vectors";
+  tiles.external = cpu.hasMatrixTiles ? &byTiles : &byVectors;
   schedule.queryLanes = cpu.lanes;
   return true;
 }

@@ -176,7 +176,8 @@ class Compile(BundleTest):
         self.assertIn("manifest.json does not belong to the bundle's code", done.stderr)
 
     def test_a_full_disk_is_an_error_and_leaves_nothing(self):
-        for size in (0, 100, 1000, 1700, 4000, 16000):
+        sizes = (100, 1000, 1700, 4000, 16000)
+        for size in sizes if SANITIZER == "tsan" else (0, *sizes):  # that sanitizer itself writes before main()
             done = self.compile("attend", "--target", "x86-64", preexec_fn=limit_files(size))
             self.assertEqual(done.returncode, 1, f"{size} bytes: {done.stderr}")
             self.assertIn("error", done.stderr)

@@ -22,8 +22,6 @@ enum {
   StepPairs = TileBytes / PairBytes
 };
 
-#define UNROLL _Pragma("GCC unroll 24")
-
 static inline __m512i broadcastPair(const uint8_t *pair) {
   int32_t both;
   __builtin_memcpy(&both, pair, sizeof both);
@@ -153,7 +151,11 @@ static void readPairs(block *b, const uint8_t *weights, uint8_t *spare) {
   b->rowBytes = PairBytes;
 }
 
-/* Attention: see scoreRounded and mixRounded. */
+/* Attention: see turnRounded, scoreRounded and mixRounded. */
+int attnc_turn_bfloat_vectors(buffer *queries, int width, buffer *words) {
+  return turnRounded(queries, width, words);
+}
+
 int attnc_score_bfloat_vectors(buffer *input, buffer *queries, int width, int keys, int group, buffer *sums) {
   return scoreRounded(input, queries, width, keys, group, sums, multiplyBlock);
 }

@@ -10,6 +10,9 @@
 
 #include "RoundedRows.h"
 
+/* A block of keys (KeysPerBlock) and the widest heads (chooseExternal of ChooseSchedule.cpp). */
+enum { MostKeys = 128, MostColumns = 128, WeightBytes = MostKeys / 2 * GroupBytes };
+
 /* Asks for the numbers of an axis. */
 static inline void ask(axis *of, int min, int extent) {
   of->min = min;
@@ -50,6 +53,52 @@ static inline void askForKeys(buffer *input, const buffer *sums, int width, int 
   ask(&input->axes[1], 0, 1);
   ask(&input->axes[2], head->min / group, last - head->min / group + 1);
   ask(&input->axes[3], batch->min, batch->extent);
+}
+
+/* 16 rows of 16 words, `stride` bytes apart, become 16 columns, `to` bytes apart. */
+static inline void turnWords(const uint8_t *from, long stride, uint8_t *to, long toStride) {
+  __m512i rows[16], pairs[16], fours[16];
+  UNROLL for (int i = 0; i < 16; ++i) rows[i] = _mm512_loadu_si512(from + i * stride);
+  UNROLL for (int i = 0; i < 16; i += 2) {
+    pairs[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
+    pairs[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
+  }
+  UNROLL for (int i = 0; i < 16; i += 4) UNROLL for (int j = 0; j < 2; ++j) {
+    fours[i + 2 * j] = _mm512_unpacklo_epi64(pairs[i + j], pairs[i + j + 2]);
+    fours[i + 2 * j + 1] = _mm512_unpackhi_epi64(pairs[i + j], pairs[i + j + 2]);
+  }
+  /* fours[4 i + c]: in each quarter q, column 4 q + c of rows 4 i to 4 i + 3 */
+  UNROLL for (int c = 0; c < 4; ++c) {
+    __m512i low = _mm512_shuffle_i32x4(fours[c], fours[4 + c], 0x88),
+            lowOdd = _mm512_shuffle_i32x4(fours[c], fours[4 + c], 0xdd),
+            high = _mm512_shuffle_i32x4(fours[8 + c], fours[12 + c], 0x88),
+            highOdd = _mm512_shuffle_i32x4(fours[8 + c], fours[12 + c], 0xdd);
+    _mm512_storeu_si512(to + (0 + c) * toStride, _mm512_shuffle_i32x4(low, high, 0x88));
+    _mm512_storeu_si512(to + (4 + c) * toStride, _mm512_shuffle_i32x4(lowOdd, highOdd, 0x88));
+    _mm512_storeu_si512(to + (8 + c) * toStride, _mm512_shuffle_i32x4(low, high, 0xdd));
+    _mm512_storeu_si512(to + (12 + c) * toStride, _mm512_shuffle_i32x4(lowOdd, highOdd, 0xdd));
+  }
+}
+
+/* 32 queries, float width x query ..., become words of pairs, query x pair ...; zeros fill up the width. */
+static inline int turnRounded(buffer *queries, int width, buffer *words) {
+  if (!queries->host || !words->host) {
+    askAlike(queries, 2, words);
+    ask(&queries->axes[0], 0, width);
+    ask(&queries->axes[1], 0, PanelColumns);
+    return 0;
+  }
+  uint8_t rounded[TileRows][MostColumns * BfloatBytes] __attribute__((aligned(64)));
+  long stride = queries->axes[1].stride * (long)FloatBytes;
+  int steps = (width + 31) / 32;
+  for (int half = 0; half < PanelColumns; half += TileRows) {
+    for (int row = 0; row < TileRows; ++row)
+      roundRow(queries->host + (half + row) * stride, FloatBytes, width, rounded[row], steps * 32);
+    for (int step = 0; step < steps; ++step)
+      turnWords(rounded[0] + step * TileBytes, sizeof rounded[0], words->host + step * StepBytes + half * 4,
+                GroupBytes);
+  }
+  return 0;
 }
 
 /* Scores of 32 queries with a tile of keys. queries: words of pairs, query x pair ...; sums: float query x
@@ -94,6 +143,14 @@ static inline void pairUpRow(const uint8_t *even, const uint8_t *odd, int bytes,
   }
 }
 
+/* Pairs of rows as they are: `bytes` is known where this is inlined. */
+static inline __attribute__((always_inline)) void pairUpWhole(const uint8_t *rows, long stride, int pairs,
+                                                              const int bytes, uint8_t *panel) {
+  for (int pair = 0; pair < pairs; ++pair)
+    pairUpRow(rows + 2 * pair * stride, rows + (2 * pair + 1) * stride, bytes, ~0u,
+              panel + pair * GroupBytes);
+}
+
 /* The first `count` rows, of which `columns` numbers (32 at most) are taken, become a panel of `steps` times
  * 32; what is not there is zero. */
 static inline void pairUpRows(const uint8_t *rows, const memory *of, int count, int columns, int steps,
@@ -101,11 +158,13 @@ static inline void pairUpRows(const uint8_t *rows, const memory *of, int count, 
   static const float zeros[PanelColumns];
   const uint8_t *none = (const uint8_t *)zeros;
   long stride = of->stride;
-  int pair = 0;
-  if (columns >= PanelColumns)
-    for (; 2 * pair + 1 < count; ++pair, rows += 2 * stride)
-      pairUpRow(rows, rows + stride, of->bytes, ~0u, panel + pair * GroupBytes);
-  for (; pair < steps * TileRows; ++pair, rows += 2 * stride)
+  int whole = columns >= PanelColumns ? count / 2 : 0;
+  if (of->bytes == FloatBytes)
+    pairUpWhole(rows, stride, whole, FloatBytes, panel);
+  else
+    pairUpWhole(rows, stride, whole, BfloatBytes, panel);
+  rows += 2 * whole * stride;
+  for (int pair = whole; pair < steps * TileRows; ++pair, rows += 2 * stride)
     pairUpRow(2 * pair < count ? rows : none, 2 * pair + 1 < count ? rows + stride : none, of->bytes,
               columns < PanelColumns ? (1u << columns) - 1 : ~0u, panel + pair * GroupBytes);
 }
@@ -143,9 +202,6 @@ static inline void weigh(const float *scores, long stride, const float *maximum,
       sums[(half + query) * sumStride] = all[query];
   }
 }
-
-/* A block of keys (KeysPerBlock) and the widest heads (chooseExternal of ChooseSchedule.cpp). */
-enum { MostKeys = 128, MostColumns = 128, WeightBytes = MostKeys / 2 * GroupBytes };
 
 /* Values of a block's keys, mixed by what 32 queries weigh them. */
 typedef struct {

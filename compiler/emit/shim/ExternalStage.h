@@ -40,6 +40,9 @@ enum {
  * on. */
 #define WRITE_OUT() __asm__ volatile("" ::: "memory")
 
+/* Loops of constant length whose arrays are to be registers. */
+#define UNROLL _Pragma("GCC unroll 24")
+
 /* Asks for a line of memory, for the first cache (0) or the second (1). GCC leaves out loops that do nothing
  * but _mm_prefetch. */
 #define FETCH(level, line) __asm__ volatile("prefetcht" #level " %0" : : "m"(*(line)))

@@ -155,33 +155,6 @@ int attnc_multiply_bfloats(buffer *rows, buffer *panels, int width, buffer *sums
   return multiplyRounded(rows, panels, width, sums, multiplyBfloats);
 }
 
-/* 16 rows of 16 words, `stride` bytes apart, become 16 columns, `to` bytes apart. */
-static void turnWords(const uint8_t *from, long stride, uint8_t *to, long toStride) {
-  __m512i rows[16], pairs[16], fours[16];
-  for (int i = 0; i < 16; ++i)
-    rows[i] = _mm512_loadu_si512(from + i * stride);
-  for (int i = 0; i < 16; i += 2) {
-    pairs[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
-    pairs[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4)
-    for (int j = 0; j < 2; ++j) {
-      fours[i + 2 * j] = _mm512_unpacklo_epi64(pairs[i + j], pairs[i + j + 2]);
-      fours[i + 2 * j + 1] = _mm512_unpackhi_epi64(pairs[i + j], pairs[i + j + 2]);
-    }
-  /* fours[4 i + c]: in each quarter q, column 4 q + c of rows 4 i to 4 i + 3 */
-  for (int c = 0; c < 4; ++c) {
-    __m512i low = _mm512_shuffle_i32x4(fours[c], fours[4 + c], 0x88),
-            lowOdd = _mm512_shuffle_i32x4(fours[c], fours[4 + c], 0xdd),
-            high = _mm512_shuffle_i32x4(fours[8 + c], fours[12 + c], 0x88),
-            highOdd = _mm512_shuffle_i32x4(fours[8 + c], fours[12 + c], 0xdd);
-    _mm512_storeu_si512(to + (0 + c) * toStride, _mm512_shuffle_i32x4(low, high, 0x88));
-    _mm512_storeu_si512(to + (4 + c) * toStride, _mm512_shuffle_i32x4(lowOdd, highOdd, 0x88));
-    _mm512_storeu_si512(to + (8 + c) * toStride, _mm512_shuffle_i32x4(low, high, 0xdd));
-    _mm512_storeu_si512(to + (12 + c) * toStride, _mm512_shuffle_i32x4(lowOdd, highOdd, 0xdd));
-  }
-}
-
 /* The weights of a query side by side. */
 static void turnWeights(block *b, const uint8_t *weights, uint8_t *spare) {
   b->rows = spare;
@@ -192,7 +165,11 @@ static void turnWeights(block *b, const uint8_t *weights, uint8_t *spare) {
                 spare + half * TileRows * b->rowBytes + step * TileBytes, b->rowBytes);
 }
 
-/* Attention: see scoreRounded and mixRounded. */
+/* Attention: see turnRounded, scoreRounded and mixRounded. */
+int attnc_turn_bfloats(buffer *queries, int width, buffer *words) {
+  return turnRounded(queries, width, words);
+}
+
 int attnc_score_bfloats(buffer *input, buffer *queries, int width, int keys, int group, buffer *sums) {
   return scoreRounded(input, queries, width, keys, group, sums, multiplyBfloats);
 }

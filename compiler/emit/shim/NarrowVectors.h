@@ -16,7 +16,6 @@ enum {
   Streams = 2 /* of lines that are asked for: memory gives pages faster side by side */
 };
 
-#define UNROLL _Pragma("GCC unroll 12")
 #define TILE static inline __attribute__((always_inline)) void
 
 /* A value stays in its register: GCC moves sums to others, for which it writes some to memory. */

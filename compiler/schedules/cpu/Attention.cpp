@@ -29,7 +29,7 @@ public:
     scheduleState();
     scheduleScores();
     scheduleSoftmax();
-    if (tiles.isExternal())
+    if (tiles.external)
       return scheduleMixed();
     scheduleWeights();
     if (oneQuery) {
@@ -55,7 +55,7 @@ private:
   /// There is one element along `var`. What external stages read is asked of them for outer loops as well,
   /// and what is not asked for there is not computed: extents must not be bounded.
   void one(Func &stage, const Var &var) {
-    if (tiles.isExternal())
+    if (tiles.external)
       stage.bound_storage(var, 1);
     else
       stage.bound_extent(var, 1);
@@ -98,17 +98,20 @@ private:
       scheduleSeen();
     local(s.inverse, false).compute_at(result, level).bound(s.query, 0, tiles.queries);
     overQueries(s.inverse);
-    Var column = tiles.isExternal() ? s.pair : s.width;
-    int columns = tiles.isExternal() ? filledUp(p.width) / 2 : p.width;
-    int lanes = tiles.isExternal() ? 8 : std::min(tiles.lanes, 8);
-    local(s.turned, false)
-        .compute_at(result, level)
-        .bound(s.query, 0, tiles.queries)
-        .bound(column, 0, columns);
+    local(s.turned, false).compute_at(result, level).bound(s.query, 0, tiles.queries);
+    if (tiles.external)
+      return scheduleExternalQueries();
+    s.turned.bound(s.width, 0, p.width);
     if (oneQuery)
-      s.turned.vectorize(column, tiles.lanes);
+      s.turned.vectorize(s.width, tiles.lanes);
     else // all queries of some columns at once: one dense vector of shuffles instead of gathers
-      s.turned.reorder(s.query, column).vectorize(column, lanes).unroll(s.query);
+      s.turned.reorder(s.query, s.width).vectorize(s.width, std::min(tiles.lanes, 8)).unroll(s.query);
+  }
+
+  void scheduleExternalQueries() {
+    s.turned.bound(s.pair, 0, filledUp(p.width) / 2);
+    local(s.scaled, false).compute_at(result, level).vectorize(s.width, tiles.lanes).unroll(s.width);
+    s.scaled.bound(s.query, 0, tiles.queries).bound(s.width, 0, p.width).never_partition_all();
   }
 
   /// External stages read inputs and write columns by the 32.
