@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -60,12 +61,16 @@ std::vector<std::string> runJobs(llvm::ArrayRef<Job> jobs, StringRef compiler,
       errors[i] = runJob(jobs[i], compiler);
     }
   };
-  std::vector<std::thread> workers(
-      std::min<size_t>(jobs.size(), std::max(1u, std::thread::hardware_concurrency())));
-  for (std::thread &worker : workers)
-    worker = std::thread(work);
-  for (std::thread &worker : workers)
-    worker.join();
+  const size_t threads = std::min<size_t>(jobs.size(), std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::thread> others;
+  try {
+    while (others.size() + 1 < threads)
+      others.emplace_back(work);
+  } catch (const std::system_error &) { // no more threads: those that there are do all
+  }
+  work();
+  for (std::thread &other : others)
+    other.join();
   llvm::erase(errors, "");
   return errors;
 }

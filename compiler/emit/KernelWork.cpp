@@ -31,9 +31,9 @@ public:
         work.bytes = work.bytes.plus(bytesOf(view));
     for (Operation &op : kernel.getBody().front().without_terminator()) {
       if (auto append = dyn_cast<attn::AppendOp>(op))
-        work.bytes = work.bytes.plus(elements(append.getFresh()).times(4));
+        work.bytes = work.bytes.plus(elements(append.getFresh()).times(bytesOfElement(append.getCache())));
       else if (isReadInRows(&op))
-        work.bytes = work.bytes.plus(elements(op.getResult(0)).times(4));
+        work.bytes = work.bytes.plus(elements(op.getResult(0)).times(bytesOfElement(wholeOf(&op))));
       work.operations = work.operations.plus(operationsOf(&op));
     }
     return work;
@@ -50,13 +50,21 @@ private:
     return isa<attn::EmbedOp, attn::AddPositionsOp, attn::AppendOp, attn::LookupOp, attn::TakeOp>(op);
   }
 
+  /// The table or cache that such an operation has.
+  static Value wholeOf(Operation *op) {
+    return op->getOperand(isa<attn::LookupOp, attn::TakeOp>(op) ? 0 : 1);
+  }
+
+  static int64_t bytesOfElement(Value value) {
+    return cast<RankedTensorType>(value.getType()).getElementTypeBitWidth() / 8;
+  }
+
   /// A table or cache of which some rows are read, or the cache that a row is appended to.
   bool isTouchedInParts(size_t number) {
     auto isPart = [](OpOperand &use) {
       Operation *op = use.getOwner();
-      unsigned whole = isa<attn::LookupOp, attn::TakeOp>(op) ? 0 : 1;
       return isReadInRows(op) &&
-             (use.getOperandNumber() == whole || (isa<attn::EmbedOp>(op) && use.getOperandNumber() > whole));
+             (use.get() == wholeOf(op) || (isa<attn::EmbedOp>(op) && use.getOperandNumber() > 1));
     };
     size_t arguments = kernel.getBody().getNumArguments();
     if (number < arguments)

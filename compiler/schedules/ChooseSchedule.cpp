@@ -91,9 +91,15 @@ static bool needsPrefetch(const CpuTarget &cpu, bool areIntegers, bool comeFromM
   return !cpu.isZen4 || cpu.isZen5;
 }
 
-// A task is worth a thread from about 2^17 multiplications per row.
-static MatmulSchedule chooseForVectors(const CpuTarget &cpu, int steps, int out, bool shareTiles,
-                                       bool areIntegers) {
+/// Columns of a task, which is worth a thread from about 2^17 multiplications per row.
+static int columnsPerTask(const MatmulShape &shape) {
+  const int grain = 128; // every tile's columns divide it
+  int columns = std::max(1, (1 << 17) / std::max(1, shape.steps * shape.group * grain)) * grain;
+  return std::min(columns, (shape.out + grain - 1) / grain * grain);
+}
+
+static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &shape, bool shareTiles) {
+  const auto [steps, group, out, areIntegers] = shape;
   MatmulSchedule schedule{tilesFor(cpu, shareTiles && comesFromMemory(steps, out)), cpu.lanes, 0, 0};
   if (!shareTiles)
     std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared(); });
@@ -109,15 +115,13 @@ static MatmulSchedule chooseForVectors(const CpuTarget &cpu, int steps, int out,
     if (!prefetches)
       tile.prefetch = Prefetch::None;
   }
-  const int grain = 128; // every tile's columns divide it
-  int columns = std::max(1, (1 << 17) / std::max(1, steps * grain)) * grain;
-  schedule.columnsPerTask = std::min(columns, (out + grain - 1) / grain * grain);
+  schedule.columnsPerTask = columnsPerTask(shape);
   schedule.rowTilesPerTask = RowsPerTask / schedule.tiles.back().rows;
   return schedule;
 }
 
-MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool shareTiles) {
-  return chooseForVectors(cpu, steps, out, shareTiles, /*areIntegers=*/false);
+MatmulSchedule chooseGates(const CpuTarget &cpu, const MatmulShape &shape) {
+  return chooseForVectors(cpu, shape, /*shareTiles=*/false);
 }
 
 namespace {
@@ -186,10 +190,10 @@ static bool fitWideTiles(int out, const MatmulSchedule &schedule) {
 // and signs on AVX2.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
-  int steps = std::max(1, weight.in / weight.group);
   WeightType type = typeOf(inputs);
-  MatmulSchedule schedule =
-      chooseForVectors(cpu, steps, weight.out, /*shareTiles=*/true, type == WeightType::Integer);
+  MatmulShape shape{std::max(1, weight.in / weight.group), weight.group, weight.out,
+                    type == WeightType::Integer};
+  MatmulSchedule schedule = chooseForVectors(cpu, shape, /*shareTiles=*/true);
   const char *function = chooseFunction(cpu, inputs);
   if (!function)
     return schedule;

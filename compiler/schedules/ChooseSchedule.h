@@ -19,11 +19,18 @@ struct MatmulSchedule {
   int rowTilesPerTask; // of the last tile
 };
 
+/// What a schedule depends on.
+struct MatmulShape {
+  int steps; // over groups of inputs
+  int group; // inputs of one
+  int out;   // outputs
+  bool areIntegers = false;
+};
+
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs);
 
-/// As above, of a weight with `steps` groups of inputs and `out` outputs; `shareTiles`: whether row tiles may
-/// share weights.
-MatmulSchedule chooseMatmul(const CpuTarget &cpu, int steps, int out, bool shareTiles = true);
+/// Of gates, whose row tiles share no weights.
+MatmulSchedule chooseGates(const CpuTarget &cpu, const MatmulShape &shape);
 
 struct AttentionSchedule {
   AttentionTiles tiles;

@@ -157,14 +157,14 @@ void PipelineBuilder::buildMatmul(const MatmulMatch &match) {
 void PipelineBuilder::addCellStage(const CellStage &stage) {
   CellInputs inputs;
   inputs.columns = widthOf(stage.results.front());
-  int in = 0;
+  int steps = 0;
   for (mlir::Value gate : stage.gates) {
     auto slice = gate.getDefiningOp<attn::SliceOp>();
     auto linear = (slice ? slice.getInput() : gate).getDefiningOp<attn::LinearOp>();
     LinearInputs whole = region.linear(linear);
     inputs.gates.push_back(sliceLinear(whole, slice ? slice.getOffset() : 0, inputs.columns));
     inputs.rows = whole.input.extents[1];
-    in += whole.weight.in / whole.weight.group;
+    steps += whole.weight.in / whole.weight.group;
   }
   inputs.elements = [&](const std::vector<Tensor> &gates, const Coordinates &at) {
     for (auto [value, gate] : llvm::zip(stage.gates, gates))
@@ -176,7 +176,9 @@ void PipelineBuilder::addCellStage(const CellStage &stage) {
       region.bind(value, {});
     return elements;
   };
-  MatmulSchedule schedule = chooseMatmul(cpu, in, inputs.columns, /*shareTiles=*/false); // gates cannot yet
+  const LinearInputs &first = inputs.gates.front();
+  MatmulSchedule schedule =
+      chooseGates(cpu, {steps, first.weight.group, inputs.columns, first.scales.has_value()});
   CellStages stages = buildCell(inputs, schedule.tiles, "result" + std::to_string(pipeline.outputs.size()));
   scheduleCell(stages, schedule);
   addResults(stages.result, stage.results);
@@ -396,6 +398,7 @@ void PipelineBuilder::buildAppend(attn::AppendOp append) {
   result.update()
       .reorder(width, head, written.x, written.y)
       .vectorize(width, lanesDividing(widthOf(append.getFresh()), cpu.lanes));
+  scheduleAppendedRows(result.update(), written.x, written.y);
   addResult(result, append.getResult());
 }
 
@@ -423,6 +426,7 @@ void PipelineBuilder::buildConcat(attn::ConcatOp concat) {
     from[0] = column;
     result(to) = part.at(from);
     result.update(number).vectorize(column, lanesDividing(widthOf(input), cpu.lanes));
+    scheduleRowGroups(result.update(number), vars);
     offset += widthOf(input);
   }
   addResult(result, concat.getResult());

@@ -135,7 +135,8 @@ std::vector<Move> Decoder::advanceSentence(size_t sentence, int firstRow, int po
   const SentenceRules &own = rules.sentences[sentence];
   if (static_cast<size_t>(position) < own.forced.size())
     return search.force(own.forced[position]);
-  const size_t wanted = rules.samples ? vocabulary : rules.candidatesForSearch();
+  const int drawn = rules.sampling.topK > 0 ? rules.sampling.topK : vocabulary;
+  const size_t wanted = rules.samples ? drawn : rules.candidatesForSearch();
   std::vector<std::vector<Candidate>> candidates;
   for (int i = 0; i < search.liveCount(); ++i) {
     std::vector<int32_t> history = search.output(i);

@@ -92,11 +92,15 @@ void EncoderSession::encode(const EncoderInput &input, float *hidden, float *poo
     tensors.push_back(firsts);
   call("encode", std::move(tensors));
   for (int64_t s = 0; hidden && s < batch; ++s) {
-    const int64_t count = lengths[s] * int64_t(encoder.width);
-    hidden = std::copy_n(padded + s * longest * encoder.width, count, hidden);
+    const std::span<const float> states(padded + s * longest * encoder.width,
+                                        size_t(lengths[s]) * encoder.width);
+    checkComputed(states, "hidden states");
+    hidden = std::copy(states.begin(), states.end(), hidden);
   }
-  if (pooled)
+  if (pooled) {
+    checkComputed(std::span<const float>(firsts, batch * encoder.width), "pooled states");
     std::copy_n(firsts, batch * encoder.width, pooled);
+  }
 }
 
 void EncoderSession::checkPlaces(const EncoderInput &input, std::span<const attnrt_place> places) const {
@@ -129,10 +133,16 @@ void EncoderSession::predict(const EncoderInput &input, std::span<const attnrt_p
   tensors.push_back(logProbabilities);
   if (best) {
     tensors.push_back(best);
-    return call("predict", std::move(tensors));
+    call("predict", std::move(tensors));
+    checkComputed(std::span<const float>(logProbabilities, places.size() * count), "probabilities");
+    check(std::find_if(best, best + places.size() * count, [](int32_t id) { return id < 0; }) ==
+              best + places.size() * count,
+          ATTNRT_KERNEL_FAILED, "the model computed no best tokens: are its weights damaged?");
+    return;
   }
   tensors.push_back(logSums.data());
   call("logits", std::move(tensors));
+  checkComputed(std::span<const float>(logSums.data(), places.size()), "probabilities");
   for (size_t i = 0; i < places.size(); ++i, logProbabilities += encoder.vocabulary)
     for (int32_t token = 0; token < encoder.vocabulary; ++token)
       logProbabilities[token] -= logSums[i];

@@ -8,6 +8,7 @@
 
 #include "attnrt/attnrt.h"
 
+#include <limits>
 #include <locale>
 #include <sstream>
 #include <stdexcept>
@@ -32,6 +33,14 @@ template <typename... Parts> [[noreturn]] void fail(attnrt_status status, const 
 template <typename... Parts> void check(bool holds, attnrt_status status, const Parts &...parts) {
   if (!holds)
     fail(status, parts...);
+}
+
+/// Throws where a model's kernels gave something else than numbers; minus infinity is the logarithm of one.
+template <typename Numbers> void checkComputed(const Numbers &numbers, const char *what) {
+  bool areNumbers = true;
+  for (const float number : numbers)
+    areNumbers &= number < std::numeric_limits<float>::infinity();
+  check(areNumbers, ATTNRT_KERNEL_FAILED, "the model computed no ", what, ": are its weights damaged?");
 }
 
 } // namespace attnrt

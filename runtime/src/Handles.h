@@ -103,8 +103,11 @@ inline std::span<const attnrt_ids> viewBatch(const EntryCaller &session, size_t 
 template <typename Options> Options readOptions(const Options *given, Options defaults) {
   if (!given)
     return defaults;
-  check(given->size >= sizeof(size_t) && given->size <= sizeof(Options), ATTNRT_INVALID_ARGUMENT,
-        "an options struct of ", given->size, " bytes is unknown: fill it with its init function");
+  // Every version's struct is whole words, so no field is cut.
+  check(given->size >= sizeof(size_t) && given->size <= sizeof(Options) &&
+            given->size % alignof(Options) == 0,
+        ATTNRT_INVALID_ARGUMENT, "an options struct of ", given->size,
+        " bytes is unknown: fill it with its init function");
   std::copy_n(reinterpret_cast<const char *>(given), given->size, reinterpret_cast<char *>(&defaults));
   return defaults;
 }

@@ -4,6 +4,8 @@
 #include "KernelContext.h"
 #include "Failure.h"
 
+#include <cstdio>
+
 namespace attnrt {
 
 KernelContext::KernelContext(Executor &executor)
@@ -17,8 +19,8 @@ int KernelContext::runLoop(attnrt_kernel_context *context, attnrt_task task, int
 void KernelContext::keepError(attnrt_kernel_context *context, const char *text) {
   auto &self = *static_cast<KernelContext *>(context);
   const std::lock_guard lock(self.mutex);
-  if (self.message.empty())
-    self.message = text;
+  if (self.message[0] == 0) // no memory is taken: C code, which called, cannot pass on an exception
+    std::snprintf(self.message.data(), self.message.size(), "%s", text);
 }
 
 void KernelContext::startProfile(const Model &model) {
@@ -41,7 +43,7 @@ void KernelContext::countKernel(attnrt_kernel_context *context, int32_t kernel, 
 }
 
 void KernelContext::call(const Model &model, int entry, attnrt_invocation invocation) {
-  message.clear();
+  message[0] = 0;
   if (watch) {
     this->entry = static_cast<size_t>(entry);
     last = std::chrono::steady_clock::now();
@@ -51,7 +53,7 @@ void KernelContext::call(const Model &model, int entry, attnrt_invocation invoca
   invocation.kernels = model.kernels();
   const int32_t code = model.entry(entry).run(&invocation);
   check(code == 0, ATTNRT_KERNEL_FAILED, "entry '", model.manifest().entries[entry].name,
-        "' failed with code ", code, message.empty() ? "" : ": ", message);
+        "' failed with code ", code, message[0] == 0 ? "" : ": ", message.data());
 }
 
 } // namespace attnrt

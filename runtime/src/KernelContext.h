@@ -7,6 +7,7 @@
 #include "Model.h"
 #include "ThreadPool.h"
 
+#include <array>
 #include <chrono>
 #include <mutex>
 
@@ -35,7 +36,7 @@ private:
 
   Executor &executor;
   std::mutex mutex;
-  std::string message;
+  std::array<char, 256> message{}; // of the first error of a call, as long as the bundle's shim writes
 
   std::vector<attnrt_kernel_profile> profiles; // entry x kernel
   size_t kernels = 0, entry = 0;               // the entry that runs

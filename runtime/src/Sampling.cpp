@@ -45,6 +45,30 @@ void keepFirst(std::vector<Share> &shares, double p) {
   shares.resize(count);
 }
 
+/// Leaves the `count` largest shares, the largest first.
+void keepLargest(std::vector<Share> &shares, size_t count) {
+  count = std::min(count, shares.size());
+  std::partial_sort(shares.begin(), shares.begin() + count, shares.end(), isLarger);
+  shares.resize(count);
+}
+
+/// Nucleus sampling (Holtzman et al., 2020): the fewest of the largest shares that together have the part `p`
+/// of the sum. A few are most of it as a rule: no more are sorted than that takes.
+void keepNucleus(std::vector<Share> &shares, double p) {
+  const double enough = p * sumOf(shares);
+  double kept = 0;
+  size_t count = 0;
+  for (size_t sorted = 0; count < shares.size() && (count == 0 || kept < enough);
+       kept += shares[count++].weight)
+    if (count == sorted) {
+      const auto begin = shares.begin() + sorted;
+      sorted = std::min(shares.size(), 4 * sorted + 64);
+      std::nth_element(begin, shares.begin() + (sorted - 1), shares.end(), isLarger);
+      std::sort(begin, shares.begin() + sorted, isLarger);
+    }
+  shares.resize(count);
+}
+
 /// Locally typical sampling (Meister et al., 2023): first those whose surprise is closest to the expected
 /// one.
 void keepTypical(std::vector<Share> &shares, double p) {
@@ -72,16 +96,13 @@ Candidate drawToken(const SamplingRules &sampling, const std::vector<Candidate> 
   for (const Candidate &candidate : candidates)
     best = std::max(best, candidate.score);
   std::vector<Share> shares;
+  shares.reserve(candidates.size());
   for (const Candidate &candidate : candidates)
     shares.push_back({candidate, std::exp((candidate.score - best) / sampling.temperature)});
-  if (sampling.topK > 0 && shares.size() > static_cast<size_t>(sampling.topK)) {
-    std::nth_element(shares.begin(), shares.begin() + sampling.topK, shares.end(), isLarger);
-    shares.resize(sampling.topK);
-  }
-  if (sampling.topP < 1) {
-    std::sort(shares.begin(), shares.end(), isLarger);
-    keepFirst(shares, sampling.topP);
-  }
+  if (sampling.topK > 0)
+    keepLargest(shares, sampling.topK);
+  if (sampling.topP < 1)
+    keepNucleus(shares, sampling.topP);
   std::erase_if(shares, [&](const Share &share) { return share.weight < sampling.minP; }); // the best is 1
   if (sampling.typicalP < 1)
     keepTypical(shares, sampling.typicalP);
@@ -94,6 +115,14 @@ Candidate drawToken(const SamplingRules &sampling, const std::vector<Candidate> 
 
 SampleSearch::SampleSearch(const SearchRules &rules, const SamplingRules &sampling, uint64_t sentence)
     : TreeSearch(rules), sampling(sampling), sentence(sentence), outcomes(rules.nBest, -1) {}
+
+std::vector<Move> SampleSearch::force(Candidate token) {
+  std::vector<Move> moves = TreeSearch::force(token);
+  takenTokens.clear();
+  for (int sample = 0; sample < rules.nBest; ++sample) // all of them begin so
+    takenTokens.push_back({sample, token.id});
+  return moves;
+}
 
 std::vector<Move> SampleSearch::advance(CandidateLists candidates) {
   const int position = length();

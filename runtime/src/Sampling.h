@@ -29,7 +29,9 @@ class SampleSearch final : public TreeSearch {
 public:
   SampleSearch(const SearchRules &rules, const SamplingRules &sampling, uint64_t sentence);
 
-  /// `candidates[r]` are all tokens that are allowed.
+  std::vector<Move> force(Candidate token) override;
+
+  /// `candidates[r]` are all tokens that may be drawn, or more.
   std::vector<Move> advance(CandidateLists candidates) override;
 
   std::vector<Hypothesis> results(size_t count) const override;

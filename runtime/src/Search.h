@@ -72,7 +72,6 @@ public:
   };
 
   int add(int parent, Candidate candidate);
-  const Node &operator[](int node) const { return nodes[node]; }
   double total(int node) const { return node < 0 ? 0 : nodes[node].total; }
   int length(int node) const { return node < 0 ? 0 : nodes[node].length; }
   float score(int node, const SearchRules &rules) const;

@@ -43,7 +43,8 @@ void Session::allocate() {
   size(Source) = room.source;
   size(Slot) = size(Row) = slots;
   size(Capacity) = size(History) = size(Target) = mostPositions();
-  // Two per hypothesis of the beam, and those that may turn out to be forbidden (the end token among them).
+  // (1 + ends) for each hypothesis of the beam, and those that may turn out to be forbidden (the end token
+  // among them).
   const int64_t ends = owner->decoder().tokens.ends.size();
   size(Candidate) = std::min(vocabulary, (1 + ends) * room.beam + room.suppressed + ends);
 
@@ -63,9 +64,9 @@ void Session::allocate() {
   positions.resize(slots);
   nextPositions.resize(slots);
   sentences.resize(slots);
-  ancestors.resize(slots * mostPositions());
-  nextAncestors.resize(slots * mostPositions());
-  candidateIds.resize(slots * size(Candidate));
+  ancestors = Memory(slots * mostPositions() * int64_t(sizeof(int32_t)));
+  nextAncestors = Memory(slots * mostPositions() * int64_t(sizeof(int32_t)));
+  candidateIds = Memory(slots * size(Candidate) * int64_t(sizeof(int32_t)));
   logSums.resize(slots);
   targetIds.resize(room.batch * mostPositions());
   labels.resize(room.batch * mostPositions());
@@ -134,7 +135,7 @@ void Session::startRows() {
     ids[row] = hasPrompts() ? sourceIds[row * size(Source) + length - 1] : starts[row];
     positions[row] = length - 1;
     sentences[row] = row;
-    std::fill_n(ancestors.begin() + row * size(Capacity), size(Capacity), row);
+    std::fill_n(ancestors.as<int32_t>() + row * size(Capacity), size(Capacity), row);
     size(History) = std::max<int64_t>(size(History), length);
   }
 }
@@ -162,18 +163,19 @@ void Session::moveRows(const std::vector<StepRow> &next) {
   std::fill_n(sentences.begin(), stepRows, 0);
   std::fill_n(nextPositions.begin(), stepRows, 0);
   for (int64_t slot = 0; slot < stepRows; ++slot)
-    std::fill_n(nextAncestors.begin() + slot * capacity, capacity, static_cast<int32_t>(slot));
+    std::fill_n(nextAncestors.as<int32_t>() + slot * capacity, capacity, static_cast<int32_t>(slot));
   size(History) = 1;
   for (size_t row = 0; row < next.size(); ++row) {
     const int slot = liveSlots[row], parent = parents[next[row].parent];
     const int32_t position = positions[parent] + 1;
-    std::copy_n(ancestors.data() + parent * capacity, position, nextAncestors.data() + slot * capacity);
+    std::copy_n(ancestors.as<int32_t>() + parent * capacity, position,
+                nextAncestors.as<int32_t>() + slot * capacity);
     ids[slot] = next[row].id;
     sentences[slot] = next[row].sentence;
     nextPositions[slot] = position;
     size(History) = std::max<int64_t>(size(History), position + 1);
   }
-  ancestors.swap(nextAncestors);
+  std::swap(ancestors, nextAncestors);
   positions.swap(nextPositions);
 }
 
@@ -252,6 +254,7 @@ std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targe
   for (size_t t = 0; t < targets.size(); ++t) {
     const float *first = results.as<float>() + t * longest + firstLabel(t);
     all.emplace_back(first, first + targets[t].count + ends);
+    checkComputed(all.back(), "probabilities");
   }
   return all;
 }

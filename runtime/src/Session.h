@@ -37,7 +37,9 @@ public:
 
   /// Computes the best `count` tokens of each row (row x count, best first).
   void step(int count);
-  const int32_t *candidates(int row, int count) const { return candidateIds.data() + liveSlots[row] * count; }
+  const int32_t *candidates(int row, int count) const {
+    return candidateIds.as<int32_t>() + int64_t(liveSlots[row]) * count;
+  }
 
   /// Computes the logits of each row's next token (row x vocabulary).
   void logits();
@@ -84,8 +86,8 @@ private:
   std::vector<int32_t> promptIds;                 // batch x source: prompts without their last tokens
   std::vector<int32_t> ids, positions, sentences; // row
   std::vector<int32_t> nextPositions;             // row
-  std::vector<int32_t> ancestors, nextAncestors;  // row x capacity
-  std::vector<int32_t> candidateIds;              // row x candidate
+  Memory ancestors, nextAncestors;                // int32, row x capacity
+  Memory candidateIds;                            // int32, row x candidate
   std::vector<float> logSums;                     // row
   std::vector<int32_t> targetIds, labels;         // batch x target
   std::vector<int> liveSlots;                     // of each live row: its place in the vectors above

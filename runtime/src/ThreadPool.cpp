@@ -171,7 +171,11 @@ std::unique_ptr<Executor> makeThreadPool(int32_t threads) {
 }
 
 void HostExecutor::share(Progress &progress) {
-  const auto runOne = [](void *closure, int32_t index) { static_cast<Progress *>(closure)->runTask(index); };
+  const auto runOne = [](void *closure, int32_t index) {
+    auto &progress = *static_cast<Progress *>(closure);
+    if (index >= 0 && index < progress.count())
+      progress.runTask(index);
+  };
   hostRun(user, progress.count(), runOne, &progress);
 }
 

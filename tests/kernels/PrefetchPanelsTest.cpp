@@ -230,7 +230,7 @@ TEST(PrefetchPanelsTest, OnZen4FloatsAreNotAskedFor) {
 }
 
 TEST(PrefetchPanelsTest, OnZen4GatesOfFloatsAreNotAskedForEither) {
-  for (const MatmulTile &tile : chooseMatmul(describeCpu(Halide::Target(Zen4)), In, Streamed, false).tiles)
+  for (const MatmulTile &tile : chooseGates(describeCpu(Halide::Target(Zen4)), {In, 1, Streamed}).tiles)
     EXPECT_EQ(tile.prefetch, attnc::Prefetch::None) << tile.rows;
 }
 

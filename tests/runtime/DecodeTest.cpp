@@ -181,6 +181,9 @@ TEST_F(Decode, TheStreamIsWhatTheResultHas) {
       options.max_length = 5;
       options.on_token = Stream::onToken;
       options.user = &stream;
+      const std::vector<std::vector<int32_t>> prefixes(testSources().size(), {5, 4});
+      const std::vector<attnrt_ids> views = attnrt::api::view(prefixes);
+      options.prefixes = views.data();
       const auto lists = session(8, 3, 12).decode(testSources(), options);
       for (size_t s = 0; s < lists.size(); ++s)
         for (size_t rank = 0; rank < lists[s].size(); ++rank)

@@ -47,16 +47,8 @@ static int fail(void *user_context, int code, const char *text, const char *name
 
 void halide_error(void *user_context, const char *message) { fail(user_context, -1, message, 0); }
 
-/* A kernel that asks for heap memory was scheduled wrongly: scratch is on its stack or an argument. */
-void *halide_malloc(void *user_context, size_t bytes) {
-  (void)bytes;
-  fail(user_context, -11, "kernels allocate no memory", 0);
-  return 0;
-}
-void halide_free(void *user_context, void *memory) {
-  (void)user_context;
-  (void)memory;
-}
+/* There is no halide_malloc: scratch is on the stack or an argument. A kernel that asks for heap memory was
+ * scheduled wrongly, and does not link. */
 
 /* The checks of kernels that are compiled with assertions. Only the first argument, the name of what is
  * wrong, is told: a caller may pass more arguments than a C function reads. Codes are Halide's

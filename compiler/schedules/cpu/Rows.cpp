@@ -14,12 +14,27 @@ namespace attnc {
 /// Rows of a task: 16 rows of 512 floats are 32 KiB, some microseconds of work.
 constexpr int RowsAtOnce = 16;
 
-void scheduleRows(Func result, const std::vector<Var> &vars, int lanes) {
-  result.vectorize(vars[0], lanes, TailStrategy::GuardWithIf).never_partition_all();
+void scheduleRowGroups(Stage stage, const std::vector<Var> &vars) {
   if (vars.size() < 2)
     return;
   Var group("group");
-  result.split(vars.back(), group, vars.back(), vars.size() == 2 ? RowsAtOnce : 1, TailStrategy::GuardWithIf)
+  stage.split(vars.back(), group, vars.back(), vars.size() == 2 ? RowsAtOnce : 1, TailStrategy::GuardWithIf)
+      .parallel(group);
+}
+
+void scheduleRows(Func result, const std::vector<Var> &vars, int lanes) {
+  result.vectorize(vars[0], lanes, TailStrategy::GuardWithIf).never_partition_all();
+  scheduleRowGroups(result, vars);
+}
+
+void scheduleAppendedRows(Stage update, const RVar &query, const RVar &row) {
+  RVar queryGroup("queryGroup"), rowGroup("rowGroup"), queryInGroup("queryInGroup"), rowInGroup("rowInGroup"),
+      group("group");
+  update.split(query, queryGroup, queryInGroup, RowsAtOnce, TailStrategy::GuardWithIf)
+      .split(row, rowGroup, rowInGroup, RowsAtOnce, TailStrategy::GuardWithIf)
+      .reorder(queryInGroup, rowInGroup, queryGroup, rowGroup)
+      .fuse(queryGroup, rowGroup, group)
+      .allow_race_conditions() // no two write to one place
       .parallel(group);
 }
 
@@ -46,12 +61,9 @@ void scheduleQuantisedRows(QuantisedRowsStages &stages, int lanes) {
   // All stages of a row before the next row.
   scheduleRows(bytes, {stages.column, stages.row}, lanes);
   if (bytes.has_update_definition()) {
-    Var group("group");
     RVar column = bytes.rvars(0)[0];
     bytes.update().vectorize(column, lanes, TailStrategy::GuardWithIf).never_partition_all();
-    bytes.update()
-        .split(stages.row, group, stages.row, RowsAtOnce, TailStrategy::GuardWithIf)
-        .parallel(group);
+    scheduleRowGroups(bytes.update(), {stages.column, stages.row});
   }
 }
 

@@ -32,6 +32,12 @@ void scheduleAttention(AttentionKernel &kernel, const std::vector<AttentionSched
 /// Rows in memory (vars[0] in the lanes, vars[1] in groups that run in parallel).
 void scheduleRows(Halide::Func result, const std::vector<Halide::Var> &vars, int lanes);
 
+/// The groups alone, of a stage whose lanes have been chosen.
+void scheduleRowGroups(Halide::Stage stage, const std::vector<Halide::Var> &vars);
+
+/// Rows that go to places of their own in a cache, in groups of queries and rows that run in parallel.
+void scheduleAppendedRows(Halide::Stage update, const Halide::RVar &query, const Halide::RVar &row);
+
 /// Stages of a norm, computed per row (`vars[1]`) of `consumer`.
 void scheduleRowNorm(RowNormStages &stages, int lanes, Halide::Func consumer, Halide::Var row);
 

@@ -83,7 +83,7 @@ void scheduleVocabulary(VocabularyStages &stages, const MatmulSchedule &schedule
 void scheduleLogSum(LogSumStages &s, int lanes, Func consumer, Var row) {
   for (Func padded : {s.paddedMaxima, s.paddedSums}) {
     padded.compute_at(consumer, row)
-        .store_in(MemoryType::Stack)
+        .store_in(LargeStack)
         .bound(s.panel, 0, s.padded)
         .vectorize(s.panel, lanes);
     padded.update().vectorize(padded.rvars(0)[0], lanes, TailStrategy::GuardWithIf).never_partition_all();
