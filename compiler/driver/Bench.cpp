@@ -166,8 +166,9 @@ void Bench::decodeOnce(int length, TokenTimes *tokens) {
   const auto results = session.decode(sources, decoding);
   for (const auto &nBest : results)
     if (nBest.empty() || nBest.front().ids.size() != static_cast<size_t>(length))
-      throw std::runtime_error(
-          "an output does not have the requested length: the model gives no other tokens");
+      throw CLI::ValidationError(
+          "--target-length", "an output is shorter: the model gives no other tokens, or has no positions for "
+                             "a prompt of --source-length tokens and what follows it");
 }
 
 void Bench::encodeOnce() {

@@ -111,10 +111,10 @@ int compile(const CompileOptions &options) {
   if (!options.schedules.empty())
     throw CLI::ValidationError("--schedules",
                                "not built yet: this version uses the schedules it was built with");
-  if (!options.phase.empty())
-    return emitPhase(options);
   if (llvm::Expected<std::vector<CpuVariant>> named = parseTargets(options.targets); !named)
     throw CLI::ValidationError("--target", llvm::toString(named.takeError()));
+  if (!options.phase.empty())
+    return emitPhase(options);
   Frontend frontend;
   if (!frontend.load(options.spec, {options.weights, options.dtype}))
     return 1;

@@ -99,13 +99,15 @@ void printBundle(const Model &model) {
 }
 
 void inspect(const InspectOptions &options) {
-  const Model model = loadBundle(options.bundle);
+  BundleOptions bundle = options.bundle;
+  bundle.verify = options.selfCheck; // before any of its code runs
+  const Model model = loadBundle(bundle);
   if (!options.selfCheck)
     return printBundle(model);
   model.selfCheck();
   const auto golden = Json::parse(model.manifest())["golden"];
   const size_t cases = golden.contains("cases") ? golden["cases"].size() : 0;
-  std::cout << "the weights match their hashes; " << cases << " golden cases repeated with variant "
+  std::cout << "library and weights match their hashes; " << cases << " golden cases repeated with variant "
             << model.variant() << "\n";
 }
 

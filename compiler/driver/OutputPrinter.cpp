@@ -48,12 +48,9 @@ void OutputPrinter::printJson(size_t lineNumber, const std::vector<Hypothesis> &
     Json tokens = Json::array(), pairs = Json::array();
     for (const int32_t id : hypothesis.ids)
       tokens.push_back(model.tokenText(ATTNRT_TARGET, id));
-    Json output = {{"text", codec.write(hypothesis.ids)},
-                   {"ids", hypothesis.ids},
-                   {"tokens", std::move(tokens)},
-                   {"log_probabilities", hypothesis.logProbabilities},
-                   {"total", hypothesis.total},
-                   {"score", hypothesis.score},
+    Json output = {{"text", codec.text(hypothesis.ids)}, {"ids", hypothesis.ids},
+                   {"tokens", std::move(tokens)},        {"log_probabilities", hypothesis.logProbabilities},
+                   {"total", hypothesis.total},          {"score", hypothesis.score},
                    {"ended", hypothesis.ended}};
     if (format.alignments) {
       for (const size_t source : alignmentOf(hypothesis))

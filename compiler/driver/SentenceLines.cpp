@@ -26,6 +26,7 @@ Model loadBundle(const BundleOptions &options) {
   attnrt_model_options_init(&modelOptions);
   if (!options.variant.empty())
     modelOptions.variant = options.variant.c_str();
+  modelOptions.verify_weights = options.verify;
   try {
     return Model(options.folder, &modelOptions);
   } catch (const attnrt::api::Error &error) {
@@ -163,16 +164,19 @@ Ids LineCodec::read(attnrt_side side, const std::string &line) const {
   return ids;
 }
 
-std::string LineCodec::write(const Ids &target) const {
+std::string LineCodec::text(const Ids &target) const {
+  if (!usesIds)
+    return model.detokenize(ATTNRT_TARGET, target);
   std::string text;
-  if (!usesIds) {
-    text = model.detokenize(ATTNRT_TARGET, target);
-    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    return text;
-  }
   for (const int32_t id : target)
     text += (text.empty() ? "" : " ") + std::to_string(id);
   return text;
+}
+
+std::string LineCodec::write(const Ids &target) const {
+  std::string line = text(target);
+  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return line;
 }
 
 Session &GrowingSession::forLengths(size_t source, size_t target) {

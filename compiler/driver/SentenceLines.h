@@ -27,6 +27,7 @@ struct BundleOptions {
   std::string variant; // empty: the best
   int threads = 0;     // 0: one per core
   bool ids = false;    // lines are token ids
+  bool verify = false; // compare library and weights to their hashes first
 };
 
 Model loadBundle(const BundleOptions &options);
@@ -79,7 +80,9 @@ public:
 
   /// Refuses what is longer than the model's positions.
   Ids read(attnrt_side side, const std::string &line) const;
-  /// Never holds a line break.
+  /// As a string of JSON may hold it.
+  std::string text(const Ids &target) const;
+  /// The same as one line: spaces stand for line breaks.
   std::string write(const Ids &target) const;
 
 private:

@@ -14,6 +14,7 @@
 #include "compiler/emit/shim/EmbeddedFiles.h"
 #include "compiler/spec/CheckSpec.h"
 #include "dialect/IR/Attn.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <nlohmann/json.hpp>
 
 using Json = nlohmann::ordered_json;
@@ -78,7 +79,13 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, Json &ma
     return error;
   for (const KernelObject &kernel : *kernels)
     link.objects.push_back(kernel.path);
-  return linkBundle(link);
+  if (llvm::Error error = linkBundle(link))
+    return error;
+  auto library = llvm::MemoryBuffer::getFile(folder.path() + "/lib" + job.name + ".so");
+  if (!library)
+    return llvm::createStringError(library.getError(), "the library that was just linked cannot be read");
+  setLibraryHash(manifest, (*library)->getBuffer());
+  return llvm::Error::success();
 }
 
 /// What the runtime has just found wrong with a tokenizer's copy in `folder`, reported at the place in the

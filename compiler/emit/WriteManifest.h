@@ -43,7 +43,10 @@ void setBfloatKernels(nlohmann::ordered_json &manifest, llvm::ArrayRef<KernelObj
 /// Puts the hashes of a weight file in.
 void setWeightHashes(nlohmann::ordered_json &manifest, const WeightHashes &hashes);
 
-/// The hash that the descriptor has: of all that other weights leave as it is.
+/// Puts the hash of the bundle's shared library in, of which these are the bytes.
+void setLibraryHash(nlohmann::ordered_json &manifest, llvm::StringRef library);
+
+/// The hash that the descriptor has: of all that other weights leave as it is, but for the library's hash.
 std::string manifestHash(const nlohmann::ordered_json &manifest);
 
 /// As it stands in the bundle: the last field is the hash of all text before it.

@@ -190,7 +190,7 @@ std::string recordGolden(const std::shared_ptr<const Model> &model) {
 }
 
 void selfCheck(const std::shared_ptr<const Model> &model) {
-  model->weights().verify();
+  model->verify();
   const std::vector<GoldenCase> &recorded = model->manifest().golden.cases;
   if (recorded.empty())
     return;

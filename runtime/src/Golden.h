@@ -13,7 +13,7 @@ namespace attnrt {
 /// Decodes a few made-up sources greedily and gives the manifest's `golden` as JSON text.
 std::string recordGolden(const std::shared_ptr<const Model> &model);
 
-/// Verifies the weights and repeats the recorded decodings; fails where they differ.
+/// Verifies library and weights and repeats the recorded decodings; fails where they differ.
 void selfCheck(const std::shared_ptr<const Model> &model);
 
 } // namespace attnrt

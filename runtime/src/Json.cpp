@@ -28,6 +28,8 @@ nlohmann::json parseJson(std::string_view text, const std::string &what) {
   } catch (
       const nlohmann::json::parse_error &error) { // its text repeats what was read, which may be anything
     fail(ATTNRT_BAD_BUNDLE, what, ": is not JSON: the first mistake is at byte ", error.byte);
+  } catch (const nlohmann::json::out_of_range &) {
+    fail(ATTNRT_BAD_BUNDLE, what, ": has a number that no double holds");
   } catch (const nlohmann::json::exception &) {
     fail(ATTNRT_BAD_BUNDLE, what, ": holds text that is not UTF-8");
   }

@@ -372,6 +372,7 @@ std::string hashManifest(nlohmann::json json) {
   if (json.is_object()) {
     json.erase("golden");
     json.erase("hash");
+    json.erase("library_hash"); // the library holds the hash of the manifest
     if (json.contains("weights")) {
       strip(json["weights"]);
       if (json["weights"].is_object() && json["weights"].contains("tensors"))
@@ -444,6 +445,8 @@ Manifest readManifest(std::string_view text, const std::string &path) {
   manifest.variants = readVariants(json.at("variants"), known);
   manifest.kernelCount = kernels.size();
   checkKernels(json, "int8_kernels", known);
+  if (json.has("library_hash"))
+    manifest.libraryHash = json.at("library_hash").hash();
   json.at("code").hash(); // only the descriptor's hash, which covers it, knows the right one
   manifest.weights = readWeights(json.at("weights"));
   const std::string kind = json.at("kind").string();

@@ -149,7 +149,8 @@ struct Manifest {
   size_t kernelCount = 0;
   WeightsInfo weights;
   GoldenInfo golden;
-  std::string hash; // as the descriptor has it
+  std::string hash;        // as the descriptor has it
+  std::string libraryHash; // of the shared library; empty: not known
 
   /// Its number, or -1.
   int findEntry(std::string_view name) const;

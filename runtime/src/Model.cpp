@@ -86,7 +86,10 @@ Model::Model(const std::string &folder, const attnrt_descriptor *given, const at
   if (!descriptor) {
     // A path with a slash, or dlopen() would search the system's folders.
     const std::string prefix = folder.find('/') == std::string::npos ? "./" + folder : folder;
-    library = std::make_unique<SharedLibrary>(prefix + "/lib" + info.name + ".so");
+    libraryPath = prefix + "/lib" + info.name + ".so";
+    if (options.verify_weights)
+      verifyLibrary();
+    library = std::make_unique<SharedLibrary>(libraryPath);
     descriptor = static_cast<const attnrt_descriptor *>(library->find(symbolPart(info.name) + "_descriptor"));
   }
   if (info.decoder)
@@ -98,6 +101,17 @@ Model::Model(const std::string &folder, const attnrt_descriptor *given, const at
   if (options.verify_weights)
     weightFile.verify();
   loadTokenizers(folder);
+}
+
+void Model::verifyLibrary() const {
+  check(info.libraryHash.empty() || hash128(MappedFile(libraryPath).content()) == info.libraryHash,
+        ATTNRT_BAD_BUNDLE, libraryPath, ": does not match its hash");
+}
+
+void Model::verify() const {
+  if (library)
+    verifyLibrary();
+  weightFile.verify();
 }
 
 void Model::checkDescriptor() const {

@@ -33,6 +33,9 @@ public:
   /// `descriptor` null: it is looked up in the folder's shared library.
   Model(const std::string &folder, const attnrt_descriptor *descriptor, const attnrt_model_options &options);
 
+  /// Compares the library, unless its code was given, and the weights to their hashes.
+  void verify() const;
+
   const Manifest &manifest() const { return info; }
   const std::string &manifestText() const { return text; }
   const WeightFile &weights() const { return weightFile; }
@@ -59,6 +62,7 @@ public:
   const attnrt_ids &shortlist() const { return shortlistView; }
 
 private:
+  void verifyLibrary() const;
   void checkDescriptor() const;
   void checkBounds(const EntryInfo &entry, const std::vector<int64_t> &sizes) const;
   void chooseVariant(const char *wanted);
@@ -66,7 +70,8 @@ private:
 
   std::string text;
   Manifest info;
-  std::unique_ptr<SharedLibrary> library;
+  std::string libraryPath;
+  std::unique_ptr<SharedLibrary> library; // none where the code was given
   const attnrt_descriptor *descriptor;
   WeightFile weightFile;
   size_t chosen = 0;

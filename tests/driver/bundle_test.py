@@ -118,6 +118,33 @@ class Compile(BundleTest):
             for done in (attnc("inspect", bundle, "--self-check"), attnc("run", bundle, "--ids", input="7\n")):
                 self.assertEqual(0, done.returncode, done.stderr)
 
+    def test_a_damaged_library_is_found_before_it_runs(self):
+        bundle = self.compile_ok("damaged", "--target", "x86-64")
+        library = next(bundle.glob("lib*.so"))
+        code = bytearray(library.read_bytes())
+        code[len(code) // 2] ^= 0x40
+        library.write_bytes(code)
+        done = attnc("inspect", bundle, "--self-check")
+        self.assertEqual((1, f"attnc: error: {library}: does not match its hash\n"), (done.returncode, done.stderr))
+
+    def test_weights_that_are_no_numbers_are_told_by_every_command(self):
+        encoder = self.folder / "encoder.yaml"
+        encoder.write_text("name: encoder\nmodel: {kind: encoder, width: 16, heads: 2, encoder: {layers: 1}, feed_forward: {width: 24},"
+                           " vocabulary: {source: 19}, tokens: {pad: 0}}\n")
+        models = {spec: self.compile_ok(spec.stem, "--target", "x86-64", spec=spec, weights="random:1") for spec in (MODEL, encoder)}
+        for bundle in models.values():
+            path = bundle / "weights.safetensors"
+            content = path.read_bytes()
+            data = 8 + struct.unpack("<Q", content[:8])[0]
+            count = (len(content) - data) // 4
+            path.write_bytes(content[:data] + struct.pack("<f", float("nan")) * count)
+        decoder = models[MODEL]
+        for line, arguments in (("3\n", ("run", decoder)), ("3\n", ("run", decoder, "--prefix", "5", "--max-length", "1")),
+                                ("3\t5\n", ("score", decoder)), ("3\n", ("run", models[encoder]))):
+            done = attnc(*arguments, input=line)
+            self.assertEqual((1, ""), (done.returncode, done.stdout), done.stderr)
+            self.assertRegex(done.stderr, r"the model computed no (probabilities|hidden states).*: are its weights damaged\?")
+
     def test_many_operations_in_a_folder_of_a_long_name_are_compiled(self):
         spec = self.folder / "chain.yaml"
         ops = "".join(f"    v{i}: {{add: [v{i - 1}, x]}}\n" for i in range(1, 101))

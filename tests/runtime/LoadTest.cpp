@@ -79,6 +79,8 @@ TEST_F(Load, OptionsOfAnotherSizeAreRefused) {
   options.size = 1000;
   attnrt_model *loaded = nullptr;
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_model_load(folder.path().c_str(), &options, &loaded));
+  options.size = offsetof(attnrt_model_options, variant) + 4; // half a pointer
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, attnrt_model_load(folder.path().c_str(), &options, &loaded));
   options.size = sizeof(size_t); // an older program, which knows none of the fields
   EXPECT_EQ(ATTNRT_OK, attnrt_model_load(folder.path().c_str(), &options, &loaded));
   attnrt_model_destroy(loaded);

@@ -42,7 +42,7 @@ typedef struct attnrt_model attnrt_model;
 typedef struct attnrt_model_options {
   size_t size;
   const char *variant; /* the kernels to use (avx2, ...), or null for the best that this machine can run */
-  int verify_weights;  /* 1: compare the weights to their hash, which reads the whole file */
+  int verify_weights;  /* 1: compare library and weights to their hashes, which reads the whole files */
 } attnrt_model_options;
 
 void attnrt_model_options_init(attnrt_model_options *options);
@@ -143,10 +143,11 @@ void attnrt_pool_destroy(attnrt_pool *pool);
  * Lives as long as the model. */
 const char *attnrt_model_weights(const attnrt_model *model);
 
-/* Calls an entry of a graph: all sizes in the manifest's order, then arguments and results, dense, whose
- * extents those sizes give. Ids and lengths are not checked: one out of range reads the nearest element, of
- * at least one. Tensors are fastest at multiples of 64 bytes. The entry's arena is the calling thread's,
- * which keeps up to 16 MiB for its next call. `pool` may be null: one thread. Any thread may call this. */
+/* Calls an entry of a graph: all sizes in the manifest's order, then arguments and results, whose
+ * extents those sizes give, dense unless the manifest says how far apart its rows lie. Ids and lengths are
+ * not checked: one out of range reads the nearest element, of at least one. Tensors are fastest at multiples
+ * of 64 bytes. The entry's arena is the calling thread's, which keeps up to 16 MiB for its next call. `pool`
+ * may be null: one thread. Any thread may call this. */
 attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, const char *entry,
                                 size_t size_count, const int64_t *sizes, size_t tensor_count,
                                 void *const *tensors);

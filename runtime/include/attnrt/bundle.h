@@ -37,7 +37,7 @@ struct attnrt_kernel_context {
 /* One call of an entry. The entry allocates nothing and is reentrant. */
 typedef struct attnrt_invocation {
   attnrt_kernel_context *context; /* may be null */
-  void *const *tensors;           /* arguments, then results, dense, in the order of the manifest */
+  void *const *tensors;           /* arguments, then results, in the order of the manifest */
   const int64_t *sizes;           /* all sizes of the bundle, in the order of the manifest */
   char *arena;                    /* arena_bytes(sizes) bytes, aligned to 64; content is not kept */
   char *state;                    /* state_bytes(sizes) bytes, aligned to 64; kept between calls */
