@@ -30,8 +30,6 @@ std::string shapeComment(const Json &tensor) {
 
 std::string typeName(const Json &tensor) { return tensor["type"] == "f32" ? "float" : "int32_t"; }
 
-bool hasTiles(const CpuVariant &variant) { return StringRef(variant.features).contains("amx"); }
-
 /// As CpuFeatures.cpp of the runtime asks; by hand, for strict C does not declare syscall().
 void writeTilePermission(llvm::raw_ostream &out, StringRef bundle) {
   out << "/* Whether this process may use matrix instructions: Linux wants to be asked for their registers. "
@@ -49,7 +47,7 @@ void writeTilePermission(llvm::raw_ostream &out, StringRef bundle) {
 }
 
 void writeBestVariant(llvm::raw_ostream &out, StringRef bundle, llvm::ArrayRef<CpuVariant> variants) {
-  if (llvm::any_of(variants, hasTiles))
+  if (llvm::any_of(variants, hasMatrixTiles))
     writeTilePermission(out, bundle);
   out << "/* The most demanding variant that this machine can run; null where it can run none. */\n"
       << "static inline const attnrt_variant *" << bundle << "_best_variant(void) {\n"
@@ -59,7 +57,7 @@ void writeBestVariant(llvm::raw_ostream &out, StringRef bundle, llvm::ArrayRef<C
     for (StringRef feature : llvm::split(variants[i].features, ' '))
       if (!feature.empty())
         tests.push_back("__builtin_cpu_supports(\"" + compilersFeature(feature) + "\")");
-    if (hasTiles(variants[i]))
+    if (hasMatrixTiles(variants[i]))
       tests.push_back((bundle + "_may_use_tiles()").str());
     std::string result = "return &" + (bundle + "_descriptor.variants[").str() + std::to_string(i) + "];\n";
     if (tests.empty())

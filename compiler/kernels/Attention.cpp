@@ -146,10 +146,11 @@ private:
     s.scaled = Func("scaled");
     s.scaled(s.width, s.query, s.queryBlock, s.head, s.batch) = scaledQuery(s.width);
     s.turned.define_extern(tiles.external->turn, {s.scaled, Expr(in.width)}, UInt(32),
-                           {s.query, s.pair, s.queryBlock, s.head, s.batch}, NameMangling::C);
-    s.products.define_extern(tiles.external->score,
-                             {in.memory[0], s.turned, Expr(in.width), Expr(tiles.keys), Expr(in.keyGroup)},
-                             Float(32), at, NameMangling::C);
+                           {s.query, s.pair, s.panel, s.queryBlock, s.head, s.batch}, NameMangling::C);
+    s.products.define_extern(
+        tiles.external->score,
+        {in.memory[0], s.turned, Expr(in.width), Expr(tiles.keys), Expr(in.keyGroup), queries}, Float(32), at,
+        NameMangling::C);
   }
 
   // One query: the width lies in the lanes, and lanes are added at the end.
@@ -194,18 +195,40 @@ private:
     s.blockMaximum = Func("blockMaximum");
     s.blockMaximum(at) = LowestMaximum;
     s.blockMaximum(at) = max(s.blockMaximum(at), maxPairwise(score, tiles.keyTile));
-    // A stage of its own: what external stages read is computed for one block only, and then gone.
-    s.keptMaximum = Func("keptMaximum");
-    s.keptMaximum(at) = s.blockMaximum(at);
+    buildKeptMaximum();
     s.earlier = RDom(0, blockCount(), "earlier");
     s.earlier.where(s.earlier < s.block);
     skipUnseen(s.earlier, s.earlier);
     s.maximumBefore = Func("maximumBefore");
     s.maximumBefore(at) = LowestMaximum;
-    s.maximumBefore(at) =
-        max(s.maximumBefore(at), s.keptMaximum(s.query, s.earlier, s.queryBlock, s.head, s.batch));
+    s.maximumBefore(at) = max(s.maximumBefore(at), keptMaximum(s.earlier));
     s.maximum = Func("maximum");
-    s.maximum(at) = max(s.maximumBefore(at), s.keptMaximum(at));
+    s.maximum(at) = max(s.maximumBefore(at), keptMaximum(s.block));
+  }
+
+  int keptParts() const { return (tiles.queries + KeptQueries - 1) / KeptQueries; }
+
+  /// A stage of its own: what external stages read is computed for one block only, and then gone.
+  void buildKeptMaximum() {
+    std::vector<Expr> parts;
+    for (int part = 0; part < keptParts(); ++part)
+      parts.push_back(s.blockMaximum(s.query + part * KeptQueries, s.block, s.queryBlock, s.head, s.batch));
+    s.keptMaximum = Func("keptMaximum");
+    FuncRef kept = s.keptMaximum(s.query, s.block, s.queryBlock, s.head, s.batch);
+    if (parts.size() == 1)
+      kept = parts[0];
+    else
+      kept = Tuple(parts);
+  }
+
+  Expr keptMaximum(Expr block) const {
+    if (keptParts() == 1)
+      return s.keptMaximum(s.query, block, s.queryBlock, s.head, s.batch);
+    FuncRef kept = s.keptMaximum(s.query % KeptQueries, block, s.queryBlock, s.head, s.batch);
+    Expr found = kept[keptParts() - 1];
+    for (int part = keptParts() - 1; part-- > 0;)
+      found = select(s.query < (part + 1) * KeptQueries, kept[part], found);
+    return found;
   }
 
   void buildWeights() {
@@ -248,7 +271,7 @@ private:
     std::vector<Var> at = {s.width, s.query, s.block, s.queryBlock, s.head, s.batch};
     s.mixed.define_extern(tiles.external->mix,
                           {s.scores, s.blockMaximum, in.memory[1], s.mixedKeys, Expr(in.valueWidth),
-                           Expr(tiles.keys), Expr(in.valueGroup)},
+                           Expr(tiles.keys), Expr(in.valueGroup), queries},
                           {Float(32), Float(32)}, at, NameMangling::C);
     s.blockContext = Func("blockContext");
     s.blockContext(at) = s.mixed(at)[0];
@@ -264,7 +287,7 @@ private:
     s.decay = Func("decay");
     s.decay(perBlock) = weightOf(s.maximumBefore(perBlock) - s.maximum(perBlock));
     s.share = Func("share");
-    s.share(perBlock) = weightOf(s.keptMaximum(perBlock) - s.maximum(perBlock));
+    s.share(perBlock) = weightOf(keptMaximum(s.block) - s.maximum(perBlock));
     s.blocks = RDom(0, blockCount(), "blocks");
     s.blocks.where(s.blocks * tiles.keys < end());
     skipUnseen(s.blocks, s.blocks);
@@ -295,11 +318,13 @@ private:
 } // namespace
 
 AttentionKernel buildAttention(const AttentionInputs &inputs, const std::vector<AttentionTiles> &tiles) {
-  AttentionKernel kernel{Func("context"), inputs.query.extents[1] <= FewQueries, {}};
+  AttentionKernel kernel{Func("context"), inputs.query.extents[1], {}};
   for (const AttentionTiles &way : tiles)
     kernel.ways.push_back(AttentionBuilder(inputs, way).build());
-  const AttentionStages &first = kernel.ways.front(), &last = kernel.ways.back();
-  Expr context = kernel.ways.size() == 1 ? first.context : select(kernel.areFew, first.context, last.context);
+  const AttentionStages &first = kernel.ways.front();
+  Expr context = kernel.ways.back().context;
+  for (size_t i = tiles.size() - 1; i-- > 0;)
+    context = select(kernel.queries <= tiles[i].serves, kernel.ways[i].context, context);
   kernel.result(first.width, first.query, first.head, first.batch) = context;
   return kernel;
 }

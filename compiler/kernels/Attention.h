@@ -39,14 +39,13 @@ struct AttentionInputs {
   int valueWidth = 0;
 };
 
-/// So many queries are worked on one by one where a kernel may choose: that takes less time than a block of
-/// them.
-constexpr int FewQueries = 4;
+/// Maxima of so many queries for all blocks of keys are 16 KiB: as much as lies on the stack in one piece.
+constexpr int KeptQueries = 32;
 
 /// Names of the functions of emit/shim that add up products of bfloat16.
 struct ExternalAttention {
-  const char *turn;  // 32 queries, for `score`
-  const char *score; // 32 queries and 32 keys
+  const char *turn;  // queries, by the 32, for `score`
+  const char *score; // queries and 32 keys
   const char *mix;   // a block of values, by the weights of their scores
 };
 
@@ -58,6 +57,7 @@ struct AttentionTiles {
   int heads = 1;        // of a task, side by side: their parts of a key lie together (one by one only)
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
+  int serves = 0; // inputs of up to so many queries; the last tiles of a list serve any number
 };
 
 /// Stages in the order of computation. Scores are transposed (queries in the lanes), so that keys are read as
@@ -67,12 +67,12 @@ struct AttentionStages {
   Halide::Func firstKey; // the first key that the block of queries sees; where keys have a start
   Halide::Func seen;     // block ...: 1 where some query may see a key; where that is not known from bounds
   Halide::Func scaled;   // width x query: the block of queries, factor applied, that an external stage turns
-  Halide::Func turned;   // query x width: the same, turned (external: query x pair, words)
+  Halide::Func turned;   // query x width: the same, turned (external: query x pair x panel of queries, words)
   Halide::Func partials; // lane x key x block ...: products by lane (one by one only)
   Halide::Func products; // query x key in tile x tile x block ...
   Halide::Func scores;   // query x key x block ...
   Halide::Func blockMaximum;  // query x block ...
-  Halide::Func keptMaximum;   // query x block ...: the same, until the task ends
+  Halide::Func keptMaximum;   // query x block ...: the same, until the task ends; a tuple of KeptQueries each
   Halide::Func maximumBefore; // query x block ...: of the blocks before
   Halide::Func maximum;       // query x block ...: of the blocks so far
   Halide::Func weights;       // query x key x block ...: 2^(score - the block's maximum)
@@ -84,8 +84,9 @@ struct AttentionStages {
   Halide::Func state;         // width + lanes x query ...: context, then the sum of weights
   Halide::Func inverse;       // query ...
   Halide::Expr context;       // at (width, query, head, batch)
-  Halide::Var width{"width"}, pair{"pair"}, lane{"lane"}, query{"query"}, keyInTile{"keyInTile"}, key{"key"},
-      tile{"tile"}, block{"block"}, queryBlock{"queryBlock"}, head{"head"}, batch{"batch"};
+  Halide::Var width{"width"}, pair{"pair"}, panel{"panel"}, lane{"lane"}, query{"query"},
+      keyInTile{"keyInTile"}, key{"key"}, tile{"tile"}, block{"block"}, queryBlock{"queryBlock"},
+      head{"head"}, batch{"batch"};
   Halide::RDom looked;      // seen: x: key at once, y: keys, z: query
   Halide::RDom inner;       // products: over the width
   Halide::RDom acrossLanes; // products: over the lanes of partials
@@ -96,11 +97,12 @@ struct AttentionStages {
 
 struct AttentionKernel {
   Halide::Func result; // width x query x head x batch
-  Halide::Expr areFew; // where there are two ways: whether the first is taken
-  std::vector<AttentionStages> ways;
+  Halide::Expr queries;
+  std::vector<AttentionStages> ways; // of tiles[i]
 };
 
-/// `tiles`: of the one way, or of that for a few queries and of that for any number.
+/// `tiles` in the order of the numbers of queries they serve: a result has the same bits by all of them that
+/// are of one kind, blocks or one by one.
 AttentionKernel buildAttention(const AttentionInputs &inputs, const std::vector<AttentionTiles> &tiles);
 
 } // namespace attnc

@@ -212,6 +212,9 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   return schedule;
 }
 
+/// So many queries are worked on one by one where a kernel may choose.
+constexpr int FewQueries = 4;
+
 /// Floats that Halide puts on the stack in one piece (16 KiB).
 constexpr int StackFloats = 4096;
 
@@ -230,34 +233,34 @@ AttentionSchedule chooseStepAttention(const CpuTarget &cpu, int width, int value
          (heads % together != 0 || together * std::max(KeysPerBlock, valueWidth + lanes) > StackFloats))
     --together;
   AttentionTiles tiles{1, KeysPerBlock, 16, lanes, together, addsInOrder(cpu, width, valueWidth)};
+  tiles.serves = FewQueries;
   return {tiles, width, valueWidth};
 }
 
-/// 32 queries by 32 keys, which are four of AMX's tiles. The scores of a block of keys are 16 KiB, and what
-/// is mixed is as much for the widest heads: Halide puts no more than that on the stack.
-static bool chooseExternal(const CpuTarget &cpu, AttentionSchedule &schedule) {
+/// Whether external stages can sum up the products of heads of these widths.
+static bool canBeExternal(const CpuTarget &cpu, int width, int valueWidth) {
+  constexpr int widest = 128;
+  return cpu.roundsRows() && std::max(width, valueWidth) <= widest;
+}
+
+/// Some queries by 32 keys; 32 by 32 are four of AMX's tiles.
+static AttentionSchedule chooseExternal(const CpuTarget &cpu, int width, int valueWidth, int queries) {
   static constexpr ExternalAttention byTiles = {"attnc_turn_bfloats", "attnc_score_bfloats",
                                                 "attnc_mix_bfloats"};
   static constexpr ExternalAttention byVectors = {"attnc_turn_bfloat_vectors", "attnc_score_bfloat_vectors",
                                                   "attnc_mix_bfloat_vectors"};
-  constexpr int widest = 128;
-  if (!cpu.roundsRows() || std::max(schedule.width, schedule.valueWidth) > widest)
-    return false;
-  AttentionTiles &tiles = schedule.tiles;
-  tiles = {32, KeysPerBlock, 32, attentionLanes(cpu, schedule.width, schedule.valueWidth)};
+  AttentionTiles tiles{queries, KeysPerBlock, 32, attentionLanes(cpu, width, valueWidth)};
   tiles.external = cpu.hasMatrixTiles ? &byTiles : &byVectors;
-  schedule.queryLanes = cpu.lanes;
-  return true;
+  tiles.serves = queries;
+  return {tiles, width, valueWidth, cpu.lanes};
 }
 
 // Products: `keyTile` keys by one or two vectors of queries, as many sums as a matmul's tile has. Context:
 // `contextRows` x `contextColumns`, counted alike. 128 keys x 32 queries of scores are 16 KiB, and so is
 // what is mixed up to a width of 128; wider heads take fewer queries.
-AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool rounds) {
+static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int valueWidth) {
   int lanes = attentionLanes(cpu, width, valueWidth);
   AttentionSchedule schedule{{}, width, valueWidth};
-  if (rounds && chooseExternal(cpu, schedule))
-    return schedule;
   int queries = cpu.lanes * 2;
   while (queries > 2 && queries * std::max(width, valueWidth) > StackFloats)
     queries /= 2;
@@ -268,6 +271,13 @@ AttentionSchedule chooseAttention(const CpuTarget &cpu, int width, int valueWidt
   schedule.contextColumns = lanesDividing(valueWidth / lanes, 2) * lanes;
   schedule.contextRows = lanesDividing(queries, sums / (schedule.contextColumns / lanes));
   return schedule;
+}
+
+// Keys and values are rounded for each block of queries: for 64 of them half as often as for 32.
+std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool rounds) {
+  if (rounds && canBeExternal(cpu, width, valueWidth))
+    return {chooseExternal(cpu, width, valueWidth, 32), chooseExternal(cpu, width, valueWidth, 64)};
+  return {chooseBlocks(cpu, width, valueWidth)};
 }
 
 } // namespace attnc

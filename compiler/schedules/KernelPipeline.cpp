@@ -260,7 +260,8 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
   if (isOneQuery || (queries.isDynamicDim(2) && isOfGraph))
     schedules.push_back(chooseStepAttention(cpu, inputs.width, inputs.valueWidth, heads));
   if (!isOneQuery)
-    schedules.push_back(chooseAttention(cpu, inputs.width, inputs.valueWidth, !inputs.memory.empty()));
+    llvm::append_range(schedules,
+                       chooseAttention(cpu, inputs.width, inputs.valueWidth, !inputs.memory.empty()));
   std::vector<AttentionTiles> tiles;
   for (const AttentionSchedule &schedule : schedules)
     tiles.push_back(schedule.tiles);

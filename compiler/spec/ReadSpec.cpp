@@ -57,6 +57,7 @@ static void overrideWeights(const std::string &weights, const Spec &spec, Weight
                             Diagnostics &diagnostics) {
   const std::string named = source.file;
   readWeightOption(weights, source, diagnostics);
+  source.where = {}; // no line of the spec is at fault
   if (source.kind == WeightSourceKind::File && !spec.folder.empty())
     source.file = spec.findInFolder(named).value_or(spec.folder);
 }

@@ -156,12 +156,13 @@ int attnc_turn_bfloat_vectors(buffer *queries, int width, buffer *words) {
   return turnRounded(queries, width, words);
 }
 
-int attnc_score_bfloat_vectors(buffer *input, buffer *queries, int width, int keys, int group, buffer *sums) {
-  return scoreRounded(input, queries, width, keys, group, sums, multiplyBlock);
+int attnc_score_bfloat_vectors(buffer *input, buffer *queries, int width, int keys, int group, int count,
+                               buffer *sums) {
+  return scoreRounded(input, queries, width, keys, group, count, sums, multiplyBlock);
 }
 
 int attnc_mix_bfloat_vectors(buffer *scores, buffer *maxima, buffer *input, buffer *range, int width,
-                             int keys, int group, buffer *context, buffer *sums) {
-  mixing m = {scores, maxima, input, range, width, keys, group, context, sums};
+                             int keys, int group, int queries, buffer *context, buffer *sums) {
+  mixing m = {scores, maxima, input, range, width, keys, group, queries, context, sums};
   return mixRounded(&m, readPairs, multiplyWeights);
 }

@@ -1,8 +1,8 @@
 /* ExternalAttention.h - attention of many queries in bfloat16, but for how tiles are multiplied.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A tile is 32 queries by 32 keys. A stage's last axes are those of a task, of which there is one element:
- * its block of keys, block of queries, head and batch.
+ * A tile is some panels of 32 queries by 32 keys. A stage's last axes are those of a task, of which there is
+ * one element: its block of keys, block of queries, head and batch.
  */
 
 #ifndef ATTNC_COMPILER_EMIT_SHIM_EXTERNALATTENTION_H
@@ -80,37 +80,47 @@ static inline void turnWords(const uint8_t *from, long stride, uint8_t *to, long
   }
 }
 
-/* 32 queries, float width x query ..., become words of pairs, query x pair ...; zeros fill up the width. */
+/* Queries, float width x query ..., become panels of words of pairs, query x pair x panel ...; zeros fill up
+ * the width. */
 static inline int turnRounded(buffer *queries, int width, buffer *words) {
+  const axis *panels = &words->axes[2];
   if (!queries->host || !words->host) {
     askAlike(queries, 2, words);
     ask(&queries->axes[0], 0, width);
-    ask(&queries->axes[1], 0, PanelColumns);
+    ask(&queries->axes[1], 0, panels->extent * PanelColumns);
     return 0;
   }
   uint8_t rounded[TileRows][MostColumns * BfloatBytes] __attribute__((aligned(64)));
   long stride = queries->axes[1].stride * (long)FloatBytes;
   int steps = (width + 31) / 32;
-  for (int half = 0; half < PanelColumns; half += TileRows) {
+  for (int first = 0; first < panels->extent * PanelColumns; first += TileRows) {
+    uint8_t *to = words->host + first / PanelColumns * (panels->stride * 4L) + first % PanelColumns * 4;
     for (int row = 0; row < TileRows; ++row)
-      roundRow(queries->host + (half + row) * stride, FloatBytes, width, rounded[row], steps * 32);
+      roundRow(queries->host + (first + row) * stride, FloatBytes, width, rounded[row], steps * 32);
     for (int step = 0; step < steps; ++step)
-      turnWords(rounded[0] + step * TileBytes, sizeof rounded[0], words->host + step * StepBytes + half * 4,
-                GroupBytes);
+      turnWords(rounded[0] + step * TileBytes, sizeof rounded[0], to + step * StepBytes, GroupBytes);
   }
   return 0;
 }
 
-/* Scores of 32 queries with a tile of keys. queries: words of pairs, query x pair ...; sums: float query x
- * key x tile x block ...; `keys` of a block. */
-static inline int scoreRounded(buffer *input, buffer *queries, int width, int keys, int group, buffer *sums,
-                               void (*multiply)(const block *)) {
+/* Panels of the block of queries that `result` is of, in which there are queries; `queries` in all. */
+static inline int countPanels(const buffer *result, const axis *query, int queries) {
+  const axis *block = &result->axes[result->rank - 3];
+  int left = queries - block->min * query->extent;
+  return ((left < query->extent ? left : query->extent) + PanelColumns - 1) / PanelColumns;
+}
+
+/* Scores of a block of queries with a tile of keys. queries: see turnRounded; sums: float query x key x tile
+ * x block ...; `keys` of a block; `count`: queries in all. */
+static inline int scoreRounded(buffer *input, buffer *queries, int width, int keys, int group, int count,
+                               buffer *sums, void (*multiply)(const block *)) {
   if (!input->host || !queries->host || !sums->host) {
     if (!input->host)
       askForKeys(input, sums, width, group);
     askAlike(queries, 2, sums);
     ask(&queries->axes[0], 0, PanelColumns);
     ask(&queries->axes[1], 0, (width + 31) / 32 * TileRows);
+    ask(&queries->axes[2], 0, sums->axes[0].extent / PanelColumns);
     return 0;
   }
   memory found = findKeys(input, sums, keys, group);
@@ -118,10 +128,11 @@ static inline int scoreRounded(buffer *input, buffer *queries, int width, int ke
   block b = {.rows = found.rows + first * found.stride,
              .rowBytes = found.stride,
              .panels = queries->host,
+             .panelBytes = queries->axes[2].stride * 4L,
              .sums = sums->host,
              .sumBytes = sums->axes[1].stride * 4L,
              .count = left < PanelColumns ? left : PanelColumns,
-             .panelCount = 1};
+             .panelCount = countPanels(sums, &sums->axes[0], count)};
   multiplyBlockRounded(b, found.bytes, width, multiply);
   return 0;
 }
@@ -203,7 +214,7 @@ static inline void weigh(const float *scores, long stride, const float *maximum,
   }
 }
 
-/* Values of a block's keys, mixed by what 32 queries weigh them. */
+/* Values of a block's keys, mixed by what a block of queries weighs them. */
 typedef struct {
   buffer *scores;  /* float query x key x block ... */
   buffer *maxima;  /* float query x block ... */
@@ -211,6 +222,7 @@ typedef struct {
   buffer *range;   /* the first key of the block that is mixed, which begins a tile, and the end */
   int width, keys; /* of a value; of a block, in all */
   int group;       /* heads that share one of `input` */
+  int queries;     /* in all */
   buffer *context; /* float column x query x block ... */
   buffer *sums;    /* of weights, alike, in column 0 */
 } mixing;
@@ -226,25 +238,39 @@ static inline int askForMixing(const mixing *m) {
   askAlike(m->scores, 2, m->context);
   askAlike(m->maxima, 1, m->context);
   askAlike(m->range, 1, m->context);
-  ask(&m->scores->axes[0], 0, PanelColumns);
+  ask(&m->scores->axes[0], 0, m->context->axes[1].extent);
   ask(&m->scores->axes[1], 0, m->keys);
-  ask(&m->maxima->axes[0], 0, PanelColumns);
+  ask(&m->maxima->axes[0], 0, m->context->axes[1].extent);
   ask(&m->range->axes[0], 0, 2);
   return 0;
 }
 
-/* `arrange` makes the rows of the block from the panel of weights, in its place or the spare one. */
+/* Weighs and mixes for the panel of queries that begins with `query`. `arrange` makes the rows of the block
+ * from the panel of weights, in its place or the spare one. */
+static inline void mixPanel(const mixing *m, block b, int query,
+                            void (*arrange)(block *b, const uint8_t *weights, uint8_t *spare),
+                            void (*multiply)(const block *)) {
+  uint8_t weights[WeightBytes] __attribute__((aligned(64))), spare[WeightBytes] __attribute__((aligned(64)));
+  long stride = m->scores->axes[1].stride, sumStride = m->sums->axes[1].stride;
+  int first = ((const int32_t *)m->range->host)[0];
+  weigh((const float *)m->scores->host + first * stride + query, stride,
+        (const float *)m->maxima->host + query, b.steps, weights, (float *)m->sums->host + query * sumStride,
+        (int)sumStride);
+  arrange(&b, weights, spare);
+  b.sums += query * b.sumBytes;
+  WRITE_OUT();
+  multiply(&b);
+}
+
 static inline int mixRounded(const mixing *m,
                              void (*arrange)(block *b, const uint8_t *weights, uint8_t *spare),
                              void (*multiply)(const block *)) {
   if (isQuery(m))
     return askForMixing(m);
   uint8_t panels[MostColumns / PanelColumns][WeightBytes] __attribute__((aligned(64)));
-  uint8_t weights[WeightBytes] __attribute__((aligned(64))), spare[WeightBytes] __attribute__((aligned(64)));
   memory found = findKeys(m->input, m->context, m->keys, m->group);
   const int32_t *range = (const int32_t *)m->range->host;
   int first = range[0], count = range[1] - first;
-  long stride = m->scores->axes[1].stride;
   block b = {.panels = panels[0],
              .panelBytes = sizeof panels[0],
              .sums = m->context->host,
@@ -252,14 +278,11 @@ static inline int mixRounded(const mixing *m,
              .count = PanelColumns,
              .panelCount = (m->width + PanelColumns - 1) / PanelColumns,
              .steps = (count + 31) / 32};
-  weigh((const float *)m->scores->host + first * stride, stride, (const float *)m->maxima->host, b.steps,
-        weights, (float *)m->sums->host, m->sums->axes[1].stride);
-  arrange(&b, weights, spare);
   for (int panel = 0; panel < b.panelCount; ++panel)
     pairUpRows(found.rows + first * found.stride + panel * PanelColumns * found.bytes, &found, count,
                m->width - panel * PanelColumns, b.steps, panels[panel]);
-  WRITE_OUT();
-  multiply(&b);
+  for (int panel = 0; panel < countPanels(m->context, &m->context->axes[1], m->queries); ++panel)
+    mixPanel(m, b, panel * PanelColumns, arrange, multiply);
   return 0;
 }
 

@@ -170,12 +170,13 @@ int attnc_turn_bfloats(buffer *queries, int width, buffer *words) {
   return turnRounded(queries, width, words);
 }
 
-int attnc_score_bfloats(buffer *input, buffer *queries, int width, int keys, int group, buffer *sums) {
-  return scoreRounded(input, queries, width, keys, group, sums, multiplyBfloats);
+int attnc_score_bfloats(buffer *input, buffer *queries, int width, int keys, int group, int count,
+                        buffer *sums) {
+  return scoreRounded(input, queries, width, keys, group, count, sums, multiplyBfloats);
 }
 
 int attnc_mix_bfloats(buffer *scores, buffer *maxima, buffer *input, buffer *range, int width, int keys,
-                      int group, buffer *context, buffer *sums) {
-  mixing m = {scores, maxima, input, range, width, keys, group, context, sums};
+                      int group, int queries, buffer *context, buffer *sums) {
+  mixing m = {scores, maxima, input, range, width, keys, group, queries, context, sums};
   return mixRounded(&m, turnWeights, multiplyBfloats);
 }

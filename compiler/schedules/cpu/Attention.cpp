@@ -45,7 +45,7 @@ private:
   /// What all stages of a task share: one block of queries, one head (a step: heads side by side), one
   /// batch row, memory on the stack.
   Func &local(Func &stage, bool hasBlock) {
-    stage.store_in(MemoryType::Stack);
+    stage.store_in(tiles.external ? LargeStack : MemoryType::Stack);
     stage.bound_extent(s.queryBlock, 1).bound_extent(s.head, tiles.heads).bound_extent(s.batch, 1);
     if (hasBlock)
       one(stage, s.block);
@@ -98,10 +98,10 @@ private:
       scheduleSeen();
     local(s.inverse, false).compute_at(result, level).bound(s.query, 0, tiles.queries);
     overQueries(s.inverse);
-    local(s.turned, false).compute_at(result, level).bound(s.query, 0, tiles.queries);
+    local(s.turned, false).compute_at(result, level);
     if (tiles.external)
       return scheduleExternalQueries();
-    s.turned.bound(s.width, 0, p.width);
+    s.turned.bound(s.query, 0, tiles.queries).bound(s.width, 0, p.width);
     if (oneQuery)
       s.turned.vectorize(s.width, tiles.lanes);
     else // all queries of some columns at once: one dense vector of shuffles instead of gathers
@@ -109,7 +109,8 @@ private:
   }
 
   void scheduleExternalQueries() {
-    s.turned.bound(s.pair, 0, filledUp(p.width) / 2);
+    s.turned.bound(s.query, 0, PanelColumns).bound(s.pair, 0, filledUp(p.width) / 2);
+    s.turned.bound(s.panel, 0, tiles.queries / PanelColumns);
     local(s.scaled, false).compute_at(result, level).vectorize(s.width, tiles.lanes).unroll(s.width);
     s.scaled.bound(s.query, 0, tiles.queries).bound(s.width, 0, p.width).never_partition_all();
   }
@@ -188,7 +189,9 @@ private:
 
   void scheduleSoftmax() {
     local(s.keptMaximum, false).compute_at(s.state, s.blocks.x).store_at(result, level);
-    s.keptMaximum.bound(s.query, 0, tiles.queries).bound_storage(s.block, MaxKeyBlocks);
+    // Halide moves what it keeps in LargeStack from block to block.
+    s.keptMaximum.store_in(MemoryType::Stack).bound_storage(s.block, MaxKeyBlocks);
+    s.keptMaximum.bound(s.query, 0, std::min(tiles.queries, KeptQueries));
     overQueries(s.keptMaximum);
     for (Func *stage : {&s.blockMaximum, &s.maximumBefore, &s.maximum, &s.decay, &s.share})
       ofQueries(*stage);
@@ -270,12 +273,15 @@ private:
 void scheduleAttention(AttentionKernel &kernel, const std::vector<AttentionSchedule> &schedules) {
   const AttentionStages &any = kernel.ways.back();
   kernel.result.bound(any.width, 0, schedules.back().valueWidth);
-  if (kernel.ways.size() > 1)
-    AttentionScheduler(kernel.ways.front(), schedules.front(), kernel.result)
-        .schedule(kernel.result.specialize(kernel.areFew), "OfFew");
-  else if (schedules.back().tiles.queries == 1)
+  const size_t last = kernel.ways.size() - 1;
+  if (schedules[last].tiles.queries == 1)
     kernel.result.bound(any.query, 0, 1);
-  AttentionScheduler(kernel.ways.back(), schedules.back(), kernel.result).schedule(Stage(kernel.result), "");
+  for (size_t i = 0; i < last; ++i) { // the first condition that holds decides
+    const int serves = schedules[i].tiles.serves;
+    AttentionScheduler(kernel.ways[i], schedules[i], kernel.result)
+        .schedule(kernel.result.specialize(kernel.queries <= serves), "Of" + std::to_string(serves));
+  }
+  AttentionScheduler(kernel.ways[last], schedules[last], kernel.result).schedule(Stage(kernel.result), "");
 }
 
 } // namespace attnc
