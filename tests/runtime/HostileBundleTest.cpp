@@ -251,6 +251,13 @@ TEST(HostileBundle, AVocabularyThatIsNoUtf8IsRefused) {
   EXPECT_TRUE(saysAbout(folder.loadError(), "is not UTF-8"));
 }
 
+TEST(HostileBundle, ANumberThatNoDoubleHoldsIsToldAsSuch) {
+  const std::string text = "[1e999]";
+  char hash[33];
+  EXPECT_EQ(ATTNRT_BAD_BUNDLE, attnrt_manifest_hash(text.size(), text.data(), hash));
+  EXPECT_TRUE(saysAbout(attnrt_last_error(), "has a number that no double holds"));
+}
+
 TEST(Variants, OneThatTheMachineCannotRunIsSkippedOrRefused) {
   const toy::Folder folder;
   const attnrt::api::Model model(toy::descriptor(), folder.path());

@@ -95,4 +95,15 @@ TEST(ThreadPool, TheHostsThreadsCanDoTheWork) {
   EXPECT_EQ(1, calls);
 }
 
+TEST(ThreadPool, TasksThatAHostMakesUpAreNotRun) {
+  const auto tooMany = [](void *, int32_t count, attnrt_host_work work, void *closure) {
+    for (int32_t i = -1; i <= count; ++i)
+      work(closure, i);
+  };
+  HostExecutor host(tooMany, nullptr);
+  std::vector<int> order;
+  EXPECT_EQ(0, runLoop(host, 0, 3, [&](int i) { return order.push_back(i), 0; }));
+  EXPECT_EQ((std::vector<int>{0, 1, 2}), order);
+}
+
 } // namespace

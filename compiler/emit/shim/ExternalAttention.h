@@ -10,7 +10,7 @@
 
 #include "RoundedRows.h"
 
-/* A block of keys (KeysPerBlock) and the widest heads (chooseExternal of ChooseSchedule.cpp). */
+/* A block of keys (KeysPerBlock) and the widest heads (canBeExternal of ChooseSchedule.cpp). */
 enum { MostKeys = 128, MostColumns = 128, WeightBytes = MostKeys / 2 * GroupBytes };
 
 /* Asks for the numbers of an axis. */
