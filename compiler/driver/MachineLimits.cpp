@@ -75,27 +75,27 @@ static void multiplyAndAdd() {
                            "xmm10", "xmm11");
 }
 
-#define ATTNC_SUM_LOOP(name, add)                                                                            \
+#define ATTNC_ADD(add, vector, sum) add " %%" vector "15, %%" vector "15, %%" vector #sum "\n "
+#define ATTNC_SUM_LOOP(name, add, vector)                                                                    \
   static void name() {                                                                                       \
-    __asm__ volatile("vzeroall\n vpxorq %%zmm31, %%zmm31, %%zmm31" ::: "memory");                            \
+    __asm__ volatile("vzeroall" ::: "memory");                                                               \
     for (int i = 0; i < Rounds; ++i)                                                                         \
-      __asm__ volatile(add " %%zmm31, %%zmm31, %%zmm0\n" add " %%zmm31, %%zmm31, %%zmm1\n" /**/              \
-                       add " %%zmm31, %%zmm31, %%zmm2\n" add " %%zmm31, %%zmm31, %%zmm3\n" /**/              \
-                       add " %%zmm31, %%zmm31, %%zmm4\n" add " %%zmm31, %%zmm31, %%zmm5\n" /**/              \
-                       add " %%zmm31, %%zmm31, %%zmm6\n" add " %%zmm31, %%zmm31, %%zmm7\n" /**/              \
-                       add " %%zmm31, %%zmm31, %%zmm8\n" add " %%zmm31, %%zmm31, %%zmm9\n" /**/              \
-                       add " %%zmm31, %%zmm31, %%zmm10\n" add " %%zmm31, %%zmm31, %%zmm11" ::                \
+      __asm__ volatile(ATTNC_ADD(add, vector, 0) ATTNC_ADD(add, vector, 1) ATTNC_ADD(add, vector, 2) /**/    \
+                       ATTNC_ADD(add, vector, 3) ATTNC_ADD(add, vector, 4) ATTNC_ADD(add, vector, 5) /**/    \
+                       ATTNC_ADD(add, vector, 6) ATTNC_ADD(add, vector, 7) ATTNC_ADD(add, vector, 8) /**/    \
+                       ATTNC_ADD(add, vector, 9) ATTNC_ADD(add, vector, 10) ATTNC_ADD(add, vector, 11)::     \
                            : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", \
                              "xmm10", "xmm11");                                                              \
   }
-ATTNC_SUM_LOOP(sumProducts, "vpdpbusd")
-ATTNC_SUM_LOOP(sumPairs, "vdpbf16ps")
+ATTNC_SUM_LOOP(sumProductsWide, "vpdpbusd", "zmm")
+ATTNC_SUM_LOOP(sumProducts, "%{vex%} vpdpbusd", "ymm")
+ATTNC_SUM_LOOP(sumPairs, "vdpbf16ps", "zmm")
 
 // Pairs in 16 bits, pairs of those in 32, and a sum.
 #define ATTNC_SUM_PAIRS(product, sum)                                                                        \
   "vpmaddubsw %%ymm15, %%ymm15, %%ymm" product "\n vpmaddwd %%ymm15, %%ymm" product ", %%ymm" product "\n "  \
   "vpaddd %%ymm" product ", %%ymm" sum ", %%ymm" sum "\n "
-static void sumProductsNarrow() {
+static void sumSaturatingProducts() {
   __asm__ volatile("vzeroall" ::: "memory");
   for (int i = 0; i < Rounds; ++i)
     __asm__ volatile(ATTNC_SUM_PAIRS("0", "4") ATTNC_SUM_PAIRS("1", "5") ATTNC_SUM_PAIRS("2", "6")
@@ -105,10 +105,16 @@ static void sumProductsNarrow() {
                                    "xmm9", "xmm10", "xmm11");
 }
 
-double integerLimit(int lanes) {
-  if (lanes == 16)
-    return Rounds * 12.0 * 2 * 64 / fastest(sumProducts);
-  return Rounds * 8.0 * 2 * 32 / fastest(sumProductsNarrow);
+double integerLimit(ByteSums sums) {
+  switch (sums) {
+  case ByteSums::Avx2:
+    return Rounds * 8.0 * 2 * 32 / fastest(sumSaturatingProducts);
+  case ByteSums::AvxVnni:
+    return Rounds * 12.0 * 2 * 32 / fastest(sumProducts);
+  case ByteSums::Avx512Vnni:
+    return Rounds * 12.0 * 2 * 64 / fastest(sumProductsWide);
+  }
+  return 0;
 }
 
 double pairLimit() { return Rounds * 12.0 * 2 * 32 / fastest(sumPairs); }

@@ -14,10 +14,11 @@ namespace attnc {
 /// add.
 double arithmeticLimit(int lanes);
 
-/// The same of products of bytes and 8-bit integers, summed up in 32 bits: of vectors of 16 sums by AVX-512's
-/// instruction (VNNI), of 8 by AVX2's three, whose first may saturate (AVX-512 without VNNI does more, which
-/// is not measured).
-double integerLimit(int lanes);
+/// What sums up products of bytes and 8-bit integers in 32 bits: AVX2's three instructions, the first of which
+/// may saturate (AVX-512 without VNNI has wider ones, which are not measured), or one, for 8 or 16 sums.
+enum class ByteSums { Avx2, AvxVnni, Avx512Vnni };
+/// The same of such products.
+double integerLimit(ByteSums sums);
 
 /// The same of pairs of bfloat16, summed up as floats (AVX512_BF16).
 double pairLimit();

@@ -31,6 +31,7 @@ const Feature features[] = {
     {"f16c", "f16c"},
     {"fma", "fma"},
     {"avx2", "avx2"},
+    {"avxvnni", "avx_vnni"},
     {"avx512", "avx512f avx512cd"},
     {"avx512_skylake", skylake},
     {"avx512_cannonlake", "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi"},
@@ -58,6 +59,7 @@ struct NamedTarget {
 const NamedTarget defaults[] = {
     {"x86-64", "x86-64-linux"},
     {"avx2", "x86-64-linux-avx-avx2-f16c-fma-sse41"},
+    {"avxvnni", "x86-64-linux-avx-avx2-avxvnni-f16c-fma-sse41", true},
     {"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41"},
     {"vnni", "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41",
      true},
@@ -78,7 +80,7 @@ llvm::Expected<CpuVariant> parseTarget(StringRef text) {
   if (!rest.consume_front("x86-64"))
     return llvm::createStringError("target '" + text +
                                    "' is unknown or not built yet; this version takes host, x86-64, avx2, "
-                                   "avx512, vnni, zen4, zen5, amx and x86-64-linux-FEATURE...");
+                                   "avxvnni, avx512, vnni, zen4, zen5, amx and x86-64-linux-FEATURE...");
   rest.consume_front("-linux");
   std::set<std::string> cpu, names; // sorted, so the order on the command line does not matter
   llvm::SmallVector<StringRef> words;
@@ -156,6 +158,12 @@ bool hasMatrixTiles(const CpuVariant &variant) {
 }
 
 bool hasFastPairs(const CpuVariant &variant) { return StringRef(variant.target).contains("-tune_znver"); }
+
+bool hasWideBytes(const CpuVariant &variant) {
+  return llvm::is_contained(llvm::split(variant.features, ' '), "avx512bw");
+}
+
+bool hasByteDots(const CpuVariant &variant) { return StringRef(variant.target).contains("-avxvnni"); }
 
 bool hasAvx2(const CpuVariant &variant) {
   return llvm::is_contained(llvm::split(variant.features, ' '), "avx2");

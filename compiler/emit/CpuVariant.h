@@ -37,6 +37,12 @@ bool hasMatrixTiles(const CpuVariant &variant);
 /// The same of BfloatVectors.c.
 bool hasFastPairs(const CpuVariant &variant);
 
+/// The same of ByteVectors.c, compiled for AVX-512.
+bool hasWideBytes(const CpuVariant &variant);
+
+/// The same of ByteDots.c.
+bool hasByteDots(const CpuVariant &variant);
+
 /// Whether it may call the functions of ByteVectors.c and FloatVectors.c: schedules take some targets with
 /// features of AVX-512 for AVX2's.
 bool hasAvx2(const CpuVariant &variant);

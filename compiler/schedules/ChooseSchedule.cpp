@@ -12,57 +12,48 @@
 
 namespace attnc {
 
-// A tile's accumulators, one vector of weights per column group and a broadcast fit the registers. Few rows
-// take wide tiles: a sum needs 4 cycles, two start per cycle, so 8 vectors must be under way. 32 registers: 6
-// x 64 = 24 sums, 4 x 64 = 16, 8 x 32 = 16, 1 x 128 = 8. 16 registers: 6 x 16 = 12, 4 x 16 = 8, 1 x 64 = 8.
-// Plain x86-64 multiplies into a register of its own: 2 x 16 = 8 sums, 4 weights, 2 products.
-static std::vector<MatmulTile> cachedTiles(CpuClass kind) {
-  switch (kind) {
-  case CpuClass::Avx512:
-    return {{1, 128}, {4, 64}, {8, 32}, {.rows = 6, .columns = 64, .prefetch = Prefetch::NextColumns}};
-  case CpuClass::Avx2:
-    return {{1, 64}, {4, 16}, {4, 16, 16, 64}, {6, 16}};
-  case CpuClass::Baseline:
-    return {{1, 32}, {2, 16}};
-  }
-  return {};
-}
-
-// Weights from memory: where a line is asked for at a time (AVX-512), few rows ask for all of the next tile.
-// Else they are read by all rows in blocks of 16 steps over the input, so that the core, which looks some 500
-// operations ahead, asks for the next block while it works on this one. Tiles as wide as the sums allow ask
-// for most at a time: their multiply-adds per weight are few, and four panels lie in four pages.
-static std::vector<MatmulTile> streamedTiles(CpuClass kind) {
-  switch (kind) {
-  case CpuClass::Avx512:
-    return {{1, 128},
-            {.rows = 4, .columns = 64, .prefetch = Prefetch::NextColumns},
-            {.rows = 8, .columns = 32, .prefetch = Prefetch::NextColumns},
-            {.rows = 6, .columns = 64, .prefetch = Prefetch::NextColumns}};
-  case CpuClass::Avx2:
-    return {{1, 64}, {1, 64, 16, 16}, {6, 16}};
-  case CpuClass::Baseline:
-    return {{1, 32}, {1, 32, 16, 16}, {2, 16}};
-  }
-  return {};
-}
-
-// Zen 5's cores multiply twice as many floats per cycle as Zen 4's, and hardly read ahead meanwhile: few rows
-// ask for their panel 192 lines ahead. Many ask for the next tile. Eight rows by one panel are 16 sums; nine
-// to twelve rows are two tiles of six, which computes fewer rows in vain than two of eight.
-static std::vector<MatmulTile> zenTiles(bool isZen5) {
-  Prefetch few = isZen5 ? Prefetch::Ahead : Prefetch::None;
+// AVX-512. A tile's accumulators, one vector of weights per column group and a broadcast fit 32 registers. A
+// sum needs 4 cycles, two start per cycle, so 8 vectors must be under way: 1 x 128 = 8 sums, 4 x 64 = 16, 8 x
+// 32 = 16, 6 x 64 = 24. Nine to twelve rows are two tiles of six, which computes fewer rows in vain than two
+// of eight. A network's weights come from memory, other layers' having taken their place in the second cache:
+// tiles ask for the next one's. Zen 4's cores fetch those of a few rows in time by themselves; Zen 5's
+// multiply twice as many floats per cycle, and few rows ask for their panel 192 lines ahead.
+static std::vector<MatmulTile> wideTiles(const CpuTarget &cpu) {
+  Prefetch few = !cpu.isZen4 ? Prefetch::NextColumns : cpu.isZen5 ? Prefetch::Ahead : Prefetch::None;
   return {{1, 128},
-          {.rows = 4, .columns = 32, .prefetch = few},
+          {.rows = 4, .columns = cpu.isZen4 ? 32 : 64, .prefetch = few},
           {.rows = 8, .columns = 32, .prefetch = few},
           {.rows = 6, .columns = 64, .serves = 12, .prefetch = Prefetch::NextColumns},
           {.rows = 8, .columns = 32, .prefetch = Prefetch::NextColumns}};
 }
 
+// 16 registers: 6 x 16 = 12 sums, 4 x 16 = 8, 1 x 64 = 8. Weights from memory are read by all rows in blocks
+// of 16 steps over the input, so that the core, which looks some 500 operations ahead, asks for the next
+// block while it works on this one. Tiles as wide as the sums allow ask for most at a time: their
+// multiply-adds per weight are few, and four panels lie in four pages.
+static std::vector<MatmulTile> narrowTiles(bool streams) {
+  if (streams)
+    return {{1, 64}, {1, 64, 16, 16}, {6, 16}};
+  return {{1, 64}, {4, 16}, {4, 16, 16, 64}, {6, 16}};
+}
+
+// Plain x86-64 multiplies into a register of its own: 2 x 16 = 8 sums, 4 weights, 2 products.
+static std::vector<MatmulTile> baselineTiles(bool streams) {
+  if (streams)
+    return {{1, 32}, {1, 32, 16, 16}, {2, 16}};
+  return {{1, 32}, {2, 16}};
+}
+
 static std::vector<MatmulTile> tilesFor(const CpuTarget &cpu, bool streams) {
-  if (cpu.isZen4)
-    return zenTiles(cpu.isZen5);
-  return streams ? streamedTiles(cpu.kind) : cachedTiles(cpu.kind);
+  switch (cpu.kind) {
+  case CpuClass::Avx512:
+    return wideTiles(cpu);
+  case CpuClass::Avx2:
+    return narrowTiles(streams);
+  case CpuClass::Baseline:
+    return baselineTiles(streams);
+  }
+  return {};
 }
 
 /// Half a second cache of 2 MiB, in groups of inputs (4 bytes, whatever the type): the rest is for rows and
@@ -82,13 +73,9 @@ static bool sumsAreStrict(const CpuTarget &cpu) { return cpu.kind == CpuClass::B
 
 static bool comesFromMemory(int steps, int out) { return int64_t(steps) * out > CachedWeights; }
 
-/// Integers are a quarter of the bytes: they are there, unless the second cache is half as large, as on Zen,
-/// where other layers' weights have taken their place. Other weights Zen 4's cores fetch in time by
-/// themselves.
-static bool needsPrefetch(const CpuTarget &cpu, bool areIntegers, bool comeFromMemory) {
-  if (areIntegers)
-    return cpu.isZen4 || comeFromMemory;
-  return !cpu.isZen4 || cpu.isZen5;
+/// Zen 4's cores fetch weights in time by themselves, unless many rows multiply integers.
+static bool needsPrefetch(const CpuTarget &cpu, bool areIntegers) {
+  return areIntegers || !cpu.isZen4 || cpu.isZen5;
 }
 
 /// Columns of a task, which is worth a thread from about 2^17 multiplications per row.
@@ -109,7 +96,7 @@ static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &
   for (MatmulTile &tile : schedule.tiles)
     while (panels < FewPanels && panels * PanelColumns % tile.columns != 0)
       tile.columns /= 2;
-  bool prefetches = needsPrefetch(cpu, areIntegers, comesFromMemory(steps, out));
+  bool prefetches = needsPrefetch(cpu, areIntegers);
   for (MatmulTile &tile : schedule.tiles) {
     tile.inOrder = sumsAreStrict(cpu);
     if (!prefetches)
@@ -152,22 +139,23 @@ static const char *chooseFunction(const CpuTarget &cpu, const LinearInputs &inpu
   case WeightType::Integer:
     if (cpu.hasMatrixTiles)
       return "attnc_multiply_bytes";
-    return cpu.hasNarrowVectors() ? "attnc_multiply_byte_vectors" : nullptr;
+    if (cpu.byteSums == ByteSums::Split)
+      return cpu.hasNarrowVectors() ? "attnc_multiply_byte_vectors" : "attnc_multiply_byte_vectors_wide";
+    return cpu.hasNarrowVectors() ? "attnc_multiply_byte_dots" : nullptr;
   }
   return nullptr;
 }
 
 /// Lets the external tile take the place of those it is better than. Up to four rows wait for memory in any
 /// tile, and keep theirs where they have the same sums: those of integers are exact, and floats, widened ones
-/// too, are added up in one order. But pairs of bfloat16 are not, and without an instruction that adds up
-/// four products of integers the external tile is better for one row as well. More rows of floats than it
-/// takes at a time meet weights that are in the caches, in the last tile; of bfloat16 that tile would widen
-/// both again for each 16 columns.
+/// too, are added up in one order. But pairs of bfloat16 are not, and of integers Halide's tiles use none of
+/// the instructions that the external one does where there are no matrix instructions. More rows of floats
+/// than it takes at a time meet weights that are in the caches, in the last tile; of bfloat16 that tile would
+/// widen both again for each 16 columns.
 static void putExternal(std::vector<MatmulTile> &tiles, const MatmulTile &external, const CpuTarget &cpu,
                         WeightType type) {
-  bool hasFloats = cpu.hasNarrowVectors() && type != WeightType::Integer;
-  bool hasCounts = !cpu.hasNarrowVectors() && type == WeightType::Integer;
-  const int few = hasFloats || hasCounts ? 4 : 0;
+  bool areIntegers = type == WeightType::Integer;
+  const int few = (areIntegers ? cpu.hasMatrixTiles : cpu.hasNarrowVectors()) ? 4 : 0;
   std::vector<MatmulTile> chosen;
   for (MatmulTile tile : tiles)
     if (tile.rows <= few && (chosen.empty() || chosen.back().serves < few)) {
@@ -197,13 +185,14 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const char *function = chooseFunction(cpu, inputs);
   if (!function)
     return schedule;
-  bool isWide = cpu.hasNarrowVectors() ? type == WeightType::Integer && fitWideTiles(weight.out, schedule)
-                                       : type == WeightType::Bfloat;
+  bool splitsBytes = type == WeightType::Integer && cpu.byteSums == ByteSums::Split;
+  bool isWide = splitsBytes ? fitWideTiles(weight.out, schedule)
+                            : type == WeightType::Bfloat && !cpu.hasNarrowVectors();
   MatmulTile external{.rows = 32,
                       .columns = isWide ? 256 : 128,
                       .serves = 32,
                       .external = function,
-                      .byteOffset = type == WeightType::Integer && cpu.hasNarrowVectors() ? 128 : 0};
+                      .byteOffset = splitsBytes ? 128 : 0};
   while (weight.panels() < FewPanels && weight.panels() * PanelColumns % external.columns != 0)
     external.columns /= 2;
   putExternal(schedule.tiles, external, cpu, type);

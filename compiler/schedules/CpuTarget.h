@@ -12,14 +12,19 @@ namespace attnc {
 
 enum class CpuClass { Baseline, Avx2, Avx512 };
 
+/// How products of bytes and integers are summed up: after both were widened, by ByteVectors.c, or by an
+/// instruction that adds four of them to a sum (VNNI; ByteDots.c on AVX2).
+enum class ByteSums { Widened, Split, Dots };
+
 struct CpuTarget {
   CpuClass kind;
   int lanes;                   // float32 values in a register: 4, 8, 16
   bool hasMatrixTiles = false; // AMX, and the functions of MatrixTiles.c
-  bool isZen4 = false;         // or later: BfloatVectors.c, and tiles of its own
-  bool isZen5 = false;         // which needs to be asked ahead for what few rows multiply
+  ByteSums byteSums = ByteSums::Widened;
+  bool isZen4 = false; // or later: BfloatVectors.c, and tiles of its own
+  bool isZen5 = false; // which needs to be asked ahead for what few rows multiply
 
-  /// Of 16 registers of 8 floats: the functions of ByteVectors.c and FloatVectors.c.
+  /// Of 16 registers of 8 floats: the functions of FloatVectors.c.
   bool hasNarrowVectors() const { return kind == CpuClass::Avx2; }
 
   /// External tiles of bfloat16 round rows of floats, too; those of narrow vectors widen both.
@@ -28,15 +33,18 @@ struct CpuTarget {
 
 inline CpuTarget describeCpu(const Halide::Target &target) {
   if (target.has_feature(Halide::Target::AVX512_SapphireRapids))
-    return {CpuClass::Avx512, 16, true};
+    return {CpuClass::Avx512, 16, true, ByteSums::Dots};
   bool isZen5 = target.processor_tune == Halide::Target::ZnVer5;
-  if (target.has_feature(Halide::Target::AVX512_Zen4) &&
-      (isZen5 || target.processor_tune == Halide::Target::ZnVer4))
-    return {.kind = CpuClass::Avx512, .lanes = 16, .isZen4 = true, .isZen5 = isZen5};
-  if (target.has_feature(Halide::Target::AVX512) || target.has_feature(Halide::Target::AVX512_Skylake))
+  bool isZen4 = isZen5 || target.processor_tune == Halide::Target::ZnVer4;
+  if (target.has_feature(Halide::Target::AVX512_Zen4))
+    return {CpuClass::Avx512, 16, false, ByteSums::Dots, isZen4, isZen5};
+  if (target.has_feature(Halide::Target::AVX512_Skylake))
+    return {CpuClass::Avx512, 16, false, ByteSums::Split};
+  if (target.has_feature(Halide::Target::AVX512))
     return {CpuClass::Avx512, 16};
+  bool hasDots = target.has_feature(Halide::Target::AVXVNNI);
   if (target.has_feature(Halide::Target::AVX2) && target.has_feature(Halide::Target::FMA))
-    return {CpuClass::Avx2, 8};
+    return {CpuClass::Avx2, 8, false, hasDots ? ByteSums::Dots : ByteSums::Split};
   return {CpuClass::Baseline, 4};
 }
 

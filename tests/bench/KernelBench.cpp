@@ -201,9 +201,11 @@ double limitOf(const Measurement &what, const Variant &variant, double arithmeti
     return attnc::tileLimit(attnc::TileType::Bf16);
   bool isZen = variant.name.starts_with("zen");
   if (what.type == Measurement::Int8 && (isZen || variant.name == "vnni"))
-    return attnc::integerLimit(16);
+    return attnc::integerLimit(attnc::ByteSums::Avx512Vnni);
+  if (what.type == Measurement::Int8 && variant.name == "avxvnni")
+    return attnc::integerLimit(attnc::ByteSums::AvxVnni);
   if (what.type == Measurement::Int8 && variant.name.starts_with("avx"))
-    return std::max(arithmetic, attnc::integerLimit(8));
+    return std::max(arithmetic, attnc::integerLimit(attnc::ByteSums::Avx2));
   return what.type == Measurement::Bf16 && isZen ? attnc::pairLimit() : arithmetic;
 }
 
@@ -242,7 +244,9 @@ int main(int argc, char **argv) {
   for (const Variant &variant : runnableVariants()) {
     if (variant.asserts || (!wantedVariant.empty() && variant.name != wantedVariant))
       continue;
-    int lanes = variant.name == "baseline" ? 4 : variant.name == "avx2" ? 8 : 16;
+    int lanes = variant.name == "baseline"                                    ? 4
+                : variant.name.starts_with("avx") && variant.name != "avx512" ? 8
+                                                                              : 16;
     double arithmetic = attnc::arithmeticLimit(lanes), bandwidth = attnc::readLimit(4 * 512 * 32000);
     std::printf("%-9s limits: %.1f GFLOP/s, %.1f GB/s\n", variant.name.c_str(), arithmetic * 1e-9,
                 bandwidth * 1e-9);

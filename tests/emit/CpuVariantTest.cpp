@@ -37,9 +37,9 @@ TEST(CpuVariant, NarrowWeightsAddWhatHasInstructionsForThem) {
       text += variant.name + " ";
     return text;
   };
-  EXPECT_EQ(all({.integers = true}), "x86-64 avx2 avx512 vnni zen4 zen5 amx ");
+  EXPECT_EQ(all({.integers = true}), "x86-64 avx2 avxvnni avx512 vnni zen4 zen5 amx ");
   EXPECT_EQ(all({.bfloats = true}), "x86-64 avx2 avx512 zen4 zen5 amx ");
-  EXPECT_EQ(all({.integers = true, .bfloats = true}), "x86-64 avx2 avx512 vnni zen4 zen5 amx ");
+  EXPECT_EQ(all({.integers = true, .bfloats = true}), "x86-64 avx2 avxvnni avx512 vnni zen4 zen5 amx ");
 }
 
 TEST(CpuVariant, OrderAndRepetitionDoNotMatter) {

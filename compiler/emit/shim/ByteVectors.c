@@ -1,4 +1,4 @@
-/* ByteVectors.c - sums of products of bytes and whole numbers by vectors (AVX2).
+/* ByteVectors.c - sums of products of bytes and whole numbers by vectors (AVX2, AVX-512 without VNNI).
  * SPDX-License-Identifier: Apache-2.0
  *
  * VPMADDUBSW adds up two products of a byte and a signed one in 16 bits, which 255 * 127 * 2 exceeds. So a
@@ -9,21 +9,33 @@
 
 #include "NarrowVectors.h"
 
+#ifdef __AVX512BW__
+typedef __m512i vector;
+#define VECTOR(operation) _mm512_##operation
+#define NAMED(function) function##_wide
+enum { VectorBytes = 64 };
+#else
+typedef __m256i vector;
+#define VECTOR(operation) _mm256_##operation
+#define NAMED(function) function
+enum { VectorBytes = 32 };
+#endif
+
 enum {
-  MostTileRows = 3, /* 12 sums; a magnitude, a sign, ones and a product take the other 4 registers */
   GroupInputs = 4,
   BlockGroups = 128, /* of a panel: 16 KiB */
   FetchGroups = 2,   /* taken together: lines are asked for once */
   BlockInputs = BlockGroups * GroupInputs,
   BlockSteps = BlockInputs / TileBytes,
-  PanelVectors = GroupBytes / VectorBytes
+  PanelVectors = GroupBytes / VectorBytes,
+  MostTileRows = 12 / PanelVectors /* 12 sums; a magnitude, a sign, ones and a product are other registers */
 };
 _Static_assert(TileRows % FetchGroups == 0, "a step is as many groups as TileRows");
 
 /* Rows of a block of inputs, less 128. */
 typedef struct {
-  uint8_t magnitudes[MostRows][BlockInputs] __attribute__((aligned(32)));
-  uint8_t signs[MostRows][BlockInputs] __attribute__((aligned(32))); /* all bits of negative ones */
+  uint8_t magnitudes[MostRows][BlockInputs] __attribute__((aligned(LineBytes)));
+  uint8_t signs[MostRows][BlockInputs] __attribute__((aligned(LineBytes))); /* all bits of negative ones */
   int32_t firstSums[MostRows];
 } signedRows;
 
@@ -35,7 +47,7 @@ static inline int32_t addUp(__m256i quarters) {
 static inline void splitRow(const uint8_t *bytes, int count, signedRows *to, int row) {
   const __m256i zero = _mm256_setzero_si256(), middle = _mm256_set1_epi8(-128);
   __m256i inverted = zero;
-  for (int i = 0; i < count; i += VectorBytes) {
+  for (int i = 0; i < count; i += (int)sizeof(__m256i)) {
     __m256i whole = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(bytes + i)), middle);
     __m256i magnitude = _mm256_abs_epi8(whole), sign = _mm256_cmpgt_epi8(zero, whole);
     _mm256_store_si256((__m256i *)(to->magnitudes[row] + i), magnitude);
@@ -45,23 +57,28 @@ static inline void splitRow(const uint8_t *bytes, int count, signedRows *to, int
   to->firstSums[row] = addUp(inverted);
 }
 
-static inline __m256i broadcastGroup(const uint8_t *group) {
+static inline vector load(const uint8_t *from) {
+  vector loaded;
+  __builtin_memcpy(&loaded, from, sizeof loaded);
+  return loaded;
+}
+
+static inline vector broadcastGroup(const uint8_t *group) {
   int32_t four;
   __builtin_memcpy(&four, group, sizeof four);
-  return _mm256_set1_epi32(four);
+  return VECTOR(set1_epi32)(four);
 }
 
 /* Adds the products of a group of inputs to the sums of `height` rows, whose groups are BlockInputs apart. */
 TILE addGroup(const uint8_t *weights, const uint8_t *magnitudes, const uint8_t *signs,
-              __m256i sums[][PanelVectors], const int height) {
-  const __m256i ones = _mm256_set1_epi16(1);
+              vector sums[][PanelVectors], const int height) {
+  const vector ones = VECTOR(set1_epi16)(1);
   UNROLL for (int i = 0; i < height; ++i) {
-    __m256i magnitude = broadcastGroup(magnitudes + i * BlockInputs),
-            sign = broadcastGroup(signs + i * BlockInputs);
+    vector magnitude = broadcastGroup(magnitudes + i * BlockInputs),
+           sign = broadcastGroup(signs + i * BlockInputs);
     UNROLL for (int j = 0; j < PanelVectors; ++j) {
-      __m256i weight = _mm256_loadu_si256((const __m256i *)(weights + j * VectorBytes));
-      __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_xor_si256(weight, sign));
-      sums[i][j] = _mm256_add_epi32(sums[i][j], _mm256_madd_epi16(pairs, ones));
+      vector pairs = VECTOR(maddubs_epi16)(magnitude, load(weights + j * VectorBytes) ^ sign);
+      sums[i][j] = VECTOR(add_epi32)(sums[i][j], VECTOR(madd_epi16)(pairs, ones));
       STAY(sums[i][j]);
     }
     WRITE_OUT(); /* weights are read again for each row: there is no register to keep them in */
@@ -74,12 +91,12 @@ TILE multiplyTile(const block *b, const signedRows *rows, int row, int panel, li
   const uint8_t *weights = b->panels + panel * b->panelBytes;
   const uint8_t *magnitudes = rows->magnitudes[row], *signs = rows->signs[row];
   uint8_t *to = b->sums + row * b->sumBytes + panel * GroupBytes;
-  __m256i sums[MostTileRows][PanelVectors];
+  vector sums[MostTileRows][PanelVectors];
   UNROLL for (int i = 0; i < height; ++i) {
-    __m256i first = _mm256_set1_epi32(rows->firstSums[row + i]);
+    vector first = VECTOR(set1_epi32)(rows->firstSums[row + i]);
     UNROLL for (int j = 0; j < PanelVectors; ++j) {
-      const __m256i *sum = (const __m256i *)(to + i * b->sumBytes + j * VectorBytes);
-      sums[i][j] = b->isLater ? _mm256_add_epi32(_mm256_loadu_si256(sum), first) : first;
+      const uint8_t *sum = to + i * b->sumBytes + j * VectorBytes;
+      sums[i][j] = b->isLater ? VECTOR(add_epi32)(load(sum), first) : first;
     }
   }
   const int groups = b->steps * TileRows;
@@ -91,7 +108,7 @@ TILE multiplyTile(const block *b, const signedRows *rows, int row, int panel, li
   }
   UNROLL for (int i = 0; i < height; ++i) {
     UNROLL for (int j = 0; j < PanelVectors; ++j)
-        _mm256_storeu_si256((__m256i *)(to + i * b->sumBytes + j * VectorBytes), sums[i][j]);
+        __builtin_memcpy(to + i * b->sumBytes + j * VectorBytes, &sums[i][j], VectorBytes);
   }
 }
 
@@ -102,7 +119,16 @@ TILE multiplyTile(const block *b, const signedRows *rows, int row, int panel, li
 DEFINE_TILE(1)
 DEFINE_TILE(2)
 DEFINE_TILE(3)
-static void (*const tiles[])(const block *, const signedRows *, int, int, lines *) = {tile1, tile2, tile3};
+#ifdef __AVX512BW__
+DEFINE_TILE(4)
+DEFINE_TILE(5)
+DEFINE_TILE(6)
+#define MORE_TILES , tile4, tile5, tile6
+#else
+#define MORE_TILES
+#endif
+static void (*const tiles[MostTileRows])(const block *, const signedRows *, int, int,
+                                         lines *) = {tile1, tile2, tile3 MORE_TILES};
 
 /* A panel meets all rows, which are shared out evenly, before the next one does. What comes after the last,
  * if it is asked for, is at `after`: another block of inputs. */
@@ -122,7 +148,7 @@ static void multiplyBlock(const block *b, const signedRows *rows) {
 
 /* rows: bytes, `steps` times 64; panels: 4 x 32 x groups x panels of whole numbers; sums of products of bytes
  * less 128: 32-bit columns x rows. */
-int attnc_multiply_byte_vectors(buffer *rows, buffer *panels, int steps, buffer *sums) {
+int NAMED(attnc_multiply_byte_vectors)(buffer *rows, buffer *panels, int steps, buffer *sums) {
   if (!rows->host || !panels->host || !sums->host)
     return answer(rows, panels, sums, steps * TileBytes, steps * TileRows);
   block b = place(rows, panels, sums, 1);

@@ -20,6 +20,12 @@ std::string_view bfloatVectorsObject();
 /// ByteVectors.c, compiled for x86-64 with AVX2.
 std::string_view byteVectorsObject();
 
+/// The same with AVX-512 (BW).
+std::string_view wideByteVectorsObject();
+
+/// ByteDots.c, compiled for x86-64 with AVX-VNNI.
+std::string_view byteDotsObject();
+
 /// FloatVectors.c, compiled for x86-64 with AVX2 and FMA.
 std::string_view floatVectorsObject();
 

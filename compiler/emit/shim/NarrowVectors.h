@@ -11,15 +11,12 @@
 
 #include "ExternalStage.h"
 
-enum {
-  VectorBytes = 32,
-  Streams = 2 /* of lines that are asked for: memory gives pages faster side by side */
-};
+enum { Streams = 2 /* of lines that are asked for: memory gives pages faster side by side */ };
 
 #define TILE static inline __attribute__((always_inline)) void
 
 /* A value stays in its register: GCC moves sums to others, for which it writes some to memory. */
-#define STAY(vector) __asm__("" : "+x"(vector))
+#define STAY(vector) __asm__("" : "+v"(vector))
 
 /* What is still to be asked for of the block that comes next: lines from `line` to `end` and as many of each
  * other stream, `stride` bytes on; `count` of them, spread over `steps` steps. `owed`: steps times those that
