@@ -237,12 +237,13 @@ void Bench::setLimits(Profile &profile, const std::vector<ProductType> &products
   const int threads = options.bundle.threads;
   profile.arithmeticLimit = threads * arithmeticLimit(lanes);
   if (multiplies(ProductType::Int8))
-    profile.int8Limit = has("amx_int8")      ? threads * tileLimit(TileType::Int8)
-                        : has("avx512_vnni") ? threads * integerLimit(ByteSums::Avx512Vnni)
-                        : has("avx_vnni")    ? threads * integerLimit(ByteSums::AvxVnni)
-                        : has("avx2")
-                            ? std::max(threads * integerLimit(ByteSums::Avx2), profile.arithmeticLimit)
-                            : profile.arithmeticLimit;
+    profile.int8Limit =
+        has("amx_int8")      ? threads * tileLimit(TileType::Int8)
+        : has("avx512_vnni") ? threads * integerLimit(ByteInstructions::Avx512Vnni)
+        : has("avx512bw")    ? threads * integerLimit(ByteInstructions::Avx512)
+        : has("avx_vnni")    ? threads * integerLimit(ByteInstructions::AvxVnni)
+        : has("avx2") ? std::max(threads * integerLimit(ByteInstructions::Avx2), profile.arithmeticLimit)
+                      : profile.arithmeticLimit;
   if (multiplies(ProductType::Bf16))
     profile.bf16Limit = has("amx_bf16")      ? threads * tileLimit(TileType::Bf16)
                         : has("avx512_bf16") ? std::max(threads * pairLimit(), profile.arithmeticLimit)

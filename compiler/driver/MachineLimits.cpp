@@ -92,26 +92,33 @@ ATTNC_SUM_LOOP(sumProducts, "%{vex%} vpdpbusd", "ymm")
 ATTNC_SUM_LOOP(sumPairs, "vdpbf16ps", "zmm")
 
 // Pairs in 16 bits, pairs of those in 32, and a sum.
-#define ATTNC_SUM_PAIRS(product, sum)                                                                        \
-  "vpmaddubsw %%ymm15, %%ymm15, %%ymm" product "\n vpmaddwd %%ymm15, %%ymm" product ", %%ymm" product "\n "  \
-  "vpaddd %%ymm" product ", %%ymm" sum ", %%ymm" sum "\n "
-static void sumSaturatingProducts() {
-  __asm__ volatile("vzeroall" ::: "memory");
-  for (int i = 0; i < Rounds; ++i)
-    __asm__ volatile(ATTNC_SUM_PAIRS("0", "4") ATTNC_SUM_PAIRS("1", "5") ATTNC_SUM_PAIRS("2", "6")
-                         ATTNC_SUM_PAIRS("3", "7") ATTNC_SUM_PAIRS("0", "8") ATTNC_SUM_PAIRS("1", "9")
-                             ATTNC_SUM_PAIRS("2", "10") ATTNC_SUM_PAIRS("3", "11")::
-                                 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                                   "xmm9", "xmm10", "xmm11");
-}
+#define ATTNC_SUM_PAIRS(vector, product, sum)                                                                \
+  "vpmaddubsw %%" vector "15, %%" vector "15, %%" vector product "\n vpmaddwd %%" vector                     \
+  "15, %%" vector product ", %%" vector product "\n vpaddd %%" vector product ", %%" vector sum              \
+  ", %%" vector sum "\n "
+#define ATTNC_SUM_PAIRS_LOOP(name, vector)                                                                   \
+  static void name() {                                                                                       \
+    __asm__ volatile("vzeroall" ::: "memory");                                                               \
+    for (int i = 0; i < Rounds; ++i)                                                                         \
+      __asm__ volatile(ATTNC_SUM_PAIRS(vector, "0", "4") ATTNC_SUM_PAIRS(vector, "1", "5") /**/              \
+                       ATTNC_SUM_PAIRS(vector, "2", "6") ATTNC_SUM_PAIRS(vector, "3", "7") /**/              \
+                       ATTNC_SUM_PAIRS(vector, "0", "8") ATTNC_SUM_PAIRS(vector, "1", "9") /**/              \
+                       ATTNC_SUM_PAIRS(vector, "2", "10") ATTNC_SUM_PAIRS(vector, "3", "11")::               \
+                           : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", \
+                             "xmm10", "xmm11");                                                              \
+  }
+ATTNC_SUM_PAIRS_LOOP(sumSaturatingProducts, "ymm")
+ATTNC_SUM_PAIRS_LOOP(sumSaturatingProductsWide, "zmm")
 
-double integerLimit(ByteSums sums) {
-  switch (sums) {
-  case ByteSums::Avx2:
+double integerLimit(ByteInstructions instructions) {
+  switch (instructions) {
+  case ByteInstructions::Avx2:
     return Rounds * 8.0 * 2 * 32 / fastest(sumSaturatingProducts);
-  case ByteSums::AvxVnni:
+  case ByteInstructions::Avx512:
+    return Rounds * 8.0 * 2 * 64 / fastest(sumSaturatingProductsWide);
+  case ByteInstructions::AvxVnni:
     return Rounds * 12.0 * 2 * 32 / fastest(sumProducts);
-  case ByteSums::Avx512Vnni:
+  case ByteInstructions::Avx512Vnni:
     return Rounds * 12.0 * 2 * 64 / fastest(sumProductsWide);
   }
   return 0;

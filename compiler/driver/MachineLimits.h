@@ -14,11 +14,11 @@ namespace attnc {
 /// add.
 double arithmeticLimit(int lanes);
 
-/// What sums up products of bytes and 8-bit integers in 32 bits: AVX2's three instructions, the first of which
-/// may saturate (AVX-512 without VNNI has wider ones, which are not measured), or one, for 8 or 16 sums.
-enum class ByteSums { Avx2, AvxVnni, Avx512Vnni };
+/// What sums up products of bytes and 8-bit integers in 32 bits, in vectors of 8 or 16 sums: three
+/// instructions, the first of which may saturate, or VNNI's one.
+enum class ByteInstructions { Avx2, Avx512, AvxVnni, Avx512Vnni };
 /// The same of such products.
-double integerLimit(ByteSums sums);
+double integerLimit(ByteInstructions instructions);
 
 /// The same of pairs of bfloat16, summed up as floats (AVX512_BF16).
 double pairLimit();

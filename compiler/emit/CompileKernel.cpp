@@ -5,6 +5,7 @@
 
 #include "compiler/emit/CompileKernel.h"
 
+#include "compiler/emit/CpuVariant.h"
 #include "compiler/schedules/KernelPipeline.h"
 #include "compiler/schedules/cpu/HoistGuards.h"
 #include "compiler/schedules/cpu/PrefetchPanels.h"
@@ -30,9 +31,10 @@ public:
 } // namespace
 
 static llvm::Expected<Halide::Target> parseTarget(const KernelTarget &target) {
-  if (!Halide::Target::validate_target_string(target.halide))
-    return llvm::createStringError("'%s' is not a Halide target", target.halide.c_str());
-  Halide::Target parsed(target.halide);
+  std::string halide = halidesTarget(target.name);
+  if (!Halide::Target::validate_target_string(halide))
+    return llvm::createStringError("'%s' is not a Halide target", halide.c_str());
+  Halide::Target parsed(halide);
   parsed.set_features(
       {Halide::Target::UserContext, Halide::Target::NoRuntime, Halide::Target::NoBoundsQuery});
   parsed.set_feature(Halide::Target::NoAsserts, !target.asserts);
@@ -64,9 +66,9 @@ static Halide::Module shareFirstOutput(const Halide::Module &module, const Kerne
   return result;
 }
 
-static llvm::Error writeObject(attn::KernelOp kernel, const Halide::Target &target, const std::string &name,
-                               const std::string &path) {
-  llvm::Expected<KernelPipeline> pipeline = buildKernelPipeline(kernel, describeCpu(target));
+static llvm::Error writeObject(attn::KernelOp kernel, const Halide::Target &target, const CpuTarget &cpu,
+                               const std::string &name, const std::string &path) {
+  llvm::Expected<KernelPipeline> pipeline = buildKernelPipeline(kernel, cpu);
   if (!pipeline)
     return pipeline.takeError();
   Halide::Pipeline whole(pipeline->outputs);
@@ -89,7 +91,8 @@ llvm::Error compileKernel(attn::KernelOp kernel, const KernelTarget &target, con
     llvm::Expected<Halide::Target> parsed = parseTarget(target);
     if (!parsed)
       return parsed.takeError();
-    if (llvm::Error error = writeObject(kernel, *parsed, name, path))
+    bool hasVnni = halidesTarget(target.name) != target.name;
+    if (llvm::Error error = writeObject(kernel, *parsed, describeCpu(*parsed, hasVnni), name, path))
       return error;
   } catch (const Halide::Error &error) {
     return llvm::createStringError(error.what());

@@ -16,8 +16,7 @@
 namespace attnc {
 
 struct KernelTarget {
-  std::string
-      halide; // a Halide target string without runtime features, e.g. x86-64-linux-avx-avx2-f16c-fma-sse41
+  std::string name;     // a CpuVariant's target, e.g. x86-64-linux-avx-avx2-f16c-fma-sse41
   bool asserts = false; // check extents and bounds at each call
 };
 

@@ -34,6 +34,7 @@ const Feature features[] = {
     {"avxvnni", "avx_vnni"},
     {"avx512", "avx512f avx512cd"},
     {"avx512_skylake", skylake},
+    {VnniFeature, "avx512_vnni"},
     {"avx512_cannonlake", "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi"},
     {"avx512_zen4",
      "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi avx512_bf16 avx512_vnni "
@@ -43,7 +44,7 @@ const Feature features[] = {
      "avx512_vnni avx512_bitalg avx512_vbmi2 avx512_vpopcntdq avx_vnni amx_tile amx_int8 "
      "amx_bf16"},
     {"tune_znver4", "sse4a"},          // which AMD's have and no others
-    {"tune_znver5", "sse4a avx_vnni"}, // the second of which Zen 4 lacks; nothing uses it
+    {"tune_znver5", "sse4a avx_vnni"}, // the second of which Zen 4 lacks; no kernel needs it
 };
 
 struct NamedTarget {
@@ -61,6 +62,7 @@ const NamedTarget defaults[] = {
     {"avx2", "x86-64-linux-avx-avx2-f16c-fma-sse41"},
     {"avxvnni", "x86-64-linux-avx-avx2-avxvnni-f16c-fma-sse41", true},
     {"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41"},
+    {"cascadelake", "x86-64-linux-avx-avx2-avx512-avx512_skylake-avx512_vnni-f16c-fma-sse41", true},
     {"vnni", "x86-64-linux-avx-avx2-avx512-avx512_cannonlake-avx512_skylake-avx512_zen4-f16c-fma-sse41",
      true},
     // Intel's take twice the time for an instruction that adds up pairs of bfloat16, and other tiles.
@@ -78,9 +80,10 @@ const NamedTarget defaults[] = {
 llvm::Expected<CpuVariant> parseTarget(StringRef text) {
   StringRef rest = text;
   if (!rest.consume_front("x86-64"))
-    return llvm::createStringError("target '" + text +
-                                   "' is unknown or not built yet; this version takes host, x86-64, avx2, "
-                                   "avxvnni, avx512, vnni, zen4, zen5, amx and x86-64-linux-FEATURE...");
+    return llvm::createStringError(
+        "target '" + text +
+        "' is unknown or not built yet; this version takes host, x86-64, avx2, "
+        "avxvnni, avx512, cascadelake, vnni, zen4, zen5, amx and x86-64-linux-FEATURE...");
   rest.consume_front("-linux");
   std::set<std::string> cpu, names; // sorted, so the order on the command line does not matter
   llvm::SmallVector<StringRef> words;
@@ -98,6 +101,10 @@ llvm::Expected<CpuVariant> parseTarget(StringRef text) {
     for (StringRef feature : llvm::split(known->cpu, ' '))
       cpu.insert(feature.str());
   }
+  if (names.count("avx512") && !names.count("avx512_skylake"))
+    return llvm::createStringError("target '" + text +
+                                   "' has the feature 'avx512', which this version takes only beside "
+                                   "'avx512_skylake'");
   CpuVariant variant;
   variant.target = "x86-64-linux";
   for (const std::string &name : names)
@@ -107,6 +114,8 @@ llvm::Expected<CpuVariant> parseTarget(StringRef text) {
   for (const NamedTarget &named : defaults)
     if (named.target == variant.target)
       variant.name = named.name.str();
+    else if (named.name == variant.name) // which asks for more than the feature of that name
+      variant.name = "x86-64-" + variant.name;
   return variant;
 }
 
@@ -153,20 +162,27 @@ llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list, NarrowWeigh
   return variants;
 }
 
-bool hasMatrixTiles(const CpuVariant &variant) {
-  return llvm::is_contained(llvm::split(variant.features, ' '), "amx_tile");
+static bool asksFor(const CpuVariant &variant, StringRef feature) {
+  return llvm::is_contained(llvm::split(variant.features, ' '), feature);
 }
+
+bool hasMatrixTiles(const CpuVariant &variant) { return asksFor(variant, "amx_tile"); }
 
 bool hasFastPairs(const CpuVariant &variant) { return StringRef(variant.target).contains("-tune_znver"); }
 
-bool hasWideBytes(const CpuVariant &variant) {
-  return llvm::is_contained(llvm::split(variant.features, ' '), "avx512bw");
+bool hasAvx2(const CpuVariant &variant) { return asksFor(variant, "avx2"); }
+
+bool hasWideByteVectors(const CpuVariant &variant) {
+  return asksFor(variant, "avx512bw") && !asksFor(variant, "avx512_vnni");
 }
 
-bool hasByteDots(const CpuVariant &variant) { return StringRef(variant.target).contains("-avxvnni"); }
+bool hasByteDots(const CpuVariant &variant) {
+  bool isNarrow = asksFor(variant, "avx2") && asksFor(variant, "fma") && !asksFor(variant, "avx512bw");
+  return isNarrow && asksFor(variant, "avx_vnni");
+}
 
-bool hasAvx2(const CpuVariant &variant) {
-  return llvm::is_contained(llvm::split(variant.features, ' '), "avx2");
+bool hasWideByteDots(const CpuVariant &variant) {
+  return StringRef(variant.target).contains(VnniFeature) && asksFor(variant, "avx512bw");
 }
 
 bool runsHere(const CpuVariant &variant) {
@@ -176,6 +192,11 @@ bool runsHere(const CpuVariant &variant) {
   return llvm::all_of(llvm::split(variant.features, ' '), [&](StringRef feature) {
     return feature.empty() || host.lookup(compilersFeature(feature));
   });
+}
+
+std::string halidesTarget(StringRef target) {
+  auto [before, after] = target.split(("-" + VnniFeature).str());
+  return (before + after).str();
 }
 
 std::string compilersFeature(StringRef feature) {

@@ -14,10 +14,14 @@
 
 namespace attnc {
 
+/// A feature of targets that Halide does not know: AVX-512's instruction for products of bytes alone, where
+/// its own `avx512_zen4` asks for bfloat16 and more.
+constexpr llvm::StringLiteral VnniFeature = "avx512_vnni";
+
 /// Kernels compiled for one set of CPU features.
 struct CpuVariant {
   std::string name;     // x86-64, avx2, avx512, or the features of a target string
-  std::string target;   // as Halide writes it: x86-64-linux-avx2-...
+  std::string target;   // as Halide writes it, and VnniFeature: x86-64-linux-avx2-...
   std::string features; // as /proc/cpuinfo names them, separated by spaces
 };
 
@@ -38,10 +42,13 @@ bool hasMatrixTiles(const CpuVariant &variant);
 bool hasFastPairs(const CpuVariant &variant);
 
 /// The same of ByteVectors.c, compiled for AVX-512.
-bool hasWideBytes(const CpuVariant &variant);
+bool hasWideByteVectors(const CpuVariant &variant);
 
 /// The same of ByteDots.c.
 bool hasByteDots(const CpuVariant &variant);
+
+/// The same of WideByteDots.c.
+bool hasWideByteDots(const CpuVariant &variant);
 
 /// Whether it may call the functions of ByteVectors.c and FloatVectors.c: schedules take some targets with
 /// features of AVX-512 for AVX2's.
@@ -49,6 +56,9 @@ bool hasAvx2(const CpuVariant &variant);
 
 /// Whether this machine has all features of `variant`.
 bool runsHere(const CpuVariant &variant);
+
+/// A variant's target without what Halide does not know.
+std::string halidesTarget(llvm::StringRef target);
 
 /// A feature as LLVM and the C compiler's __builtin_cpu_supports() spell it: sse4.1, avx512vnni, amx-tile.
 std::string compilersFeature(llvm::StringRef feature);

@@ -44,8 +44,9 @@ llvm::Error writeCarried(const BundleJob &job, const std::string &folder, std::v
                  {"/tiles.o", matrixTilesObject(), llvm::any_of(job.variants, hasMatrixTiles)},
                  {"/vectors.o", bfloatVectorsObject(), llvm::any_of(job.variants, hasFastPairs)},
                  {"/bytes.o", byteVectorsObject(), llvm::any_of(job.variants, hasAvx2)},
-                 {"/wideBytes.o", wideByteVectorsObject(), llvm::any_of(job.variants, hasWideBytes)},
+                 {"/wide-bytes.o", wideByteVectorsObject(), llvm::any_of(job.variants, hasWideByteVectors)},
                  {"/dots.o", byteDotsObject(), llvm::any_of(job.variants, hasByteDots)},
+                 {"/wide-dots.o", wideByteDotsObject(), llvm::any_of(job.variants, hasWideByteDots)},
                  {"/floats.o", floatVectorsObject(), llvm::any_of(job.variants, hasAvx2)}};
   for (const auto &object : carried) {
     if (!object.isNeeded)

@@ -15,16 +15,19 @@ namespace attnc {
 // AVX-512. A tile's accumulators, one vector of weights per column group and a broadcast fit 32 registers. A
 // sum needs 4 cycles, two start per cycle, so 8 vectors must be under way: 1 x 128 = 8 sums, 4 x 64 = 16, 8 x
 // 32 = 16, 6 x 64 = 24. Nine to twelve rows are two tiles of six, which computes fewer rows in vain than two
-// of eight. A network's weights come from memory, other layers' having taken their place in the second cache:
-// tiles ask for the next one's. Zen 4's cores fetch those of a few rows in time by themselves; Zen 5's
-// multiply twice as many floats per cycle, and few rows ask for their panel 192 lines ahead.
-static std::vector<MatmulTile> wideTiles(const CpuTarget &cpu) {
-  Prefetch few = !cpu.isZen4 ? Prefetch::NextColumns : cpu.isZen5 ? Prefetch::Ahead : Prefetch::None;
+// of eight.
+// A network's weights come from memory, other layers' having taken their place in the second cache: tiles ask
+// for the next one's. Zen 4's cores fetch them in time by themselves, unless many rows multiply integers; Zen
+// 5's multiply twice as many floats per cycle, and few rows ask for their panel 192 lines ahead.
+static std::vector<MatmulTile> wideTiles(const CpuTarget &cpu, bool areIntegers) {
+  bool isOnlyZen4 = cpu.isZen4 && !cpu.isZen5;
+  Prefetch few = isOnlyZen4 ? Prefetch::None : cpu.isZen5 ? Prefetch::Ahead : Prefetch::NextColumns;
+  Prefetch many = isOnlyZen4 && !areIntegers ? Prefetch::None : Prefetch::NextColumns;
   return {{1, 128},
           {.rows = 4, .columns = cpu.isZen4 ? 32 : 64, .prefetch = few},
           {.rows = 8, .columns = 32, .prefetch = few},
-          {.rows = 6, .columns = 64, .serves = 12, .prefetch = Prefetch::NextColumns},
-          {.rows = 8, .columns = 32, .prefetch = Prefetch::NextColumns}};
+          {.rows = 6, .columns = 64, .serves = 12, .prefetch = many},
+          {.rows = 8, .columns = 32, .prefetch = many}};
 }
 
 // 16 registers: 6 x 16 = 12 sums, 4 x 16 = 8, 1 x 64 = 8. Weights from memory are read by all rows in blocks
@@ -44,10 +47,10 @@ static std::vector<MatmulTile> baselineTiles(bool streams) {
   return {{1, 32}, {2, 16}};
 }
 
-static std::vector<MatmulTile> tilesFor(const CpuTarget &cpu, bool streams) {
+static std::vector<MatmulTile> tilesFor(const CpuTarget &cpu, bool streams, bool areIntegers) {
   switch (cpu.kind) {
   case CpuClass::Avx512:
-    return wideTiles(cpu);
+    return wideTiles(cpu, areIntegers);
   case CpuClass::Avx2:
     return narrowTiles(streams);
   case CpuClass::Baseline:
@@ -73,11 +76,6 @@ static bool sumsAreStrict(const CpuTarget &cpu) { return cpu.kind == CpuClass::B
 
 static bool comesFromMemory(int steps, int out) { return int64_t(steps) * out > CachedWeights; }
 
-/// Zen 4's cores fetch weights in time by themselves, unless many rows multiply integers.
-static bool needsPrefetch(const CpuTarget &cpu, bool areIntegers) {
-  return areIntegers || !cpu.isZen4 || cpu.isZen5;
-}
-
 /// Columns of a task, which is worth a thread from about 2^17 multiplications per row.
 static int columnsPerTask(const MatmulShape &shape) {
   const int grain = 128; // every tile's columns divide it
@@ -87,7 +85,8 @@ static int columnsPerTask(const MatmulShape &shape) {
 
 static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &shape, bool shareTiles) {
   const auto [steps, group, out, areIntegers] = shape;
-  MatmulSchedule schedule{tilesFor(cpu, shareTiles && comesFromMemory(steps, out)), cpu.lanes, 0, 0};
+  bool streams = shareTiles && comesFromMemory(steps, out);
+  MatmulSchedule schedule{tilesFor(cpu, streams, areIntegers), cpu.lanes, 0, 0};
   if (!shareTiles)
     std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared(); });
   // A tile that reaches past the weight sums its last panel several times. Where there are few panels, LLVM
@@ -96,12 +95,8 @@ static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &
   for (MatmulTile &tile : schedule.tiles)
     while (panels < FewPanels && panels * PanelColumns % tile.columns != 0)
       tile.columns /= 2;
-  bool prefetches = needsPrefetch(cpu, areIntegers);
-  for (MatmulTile &tile : schedule.tiles) {
+  for (MatmulTile &tile : schedule.tiles)
     tile.inOrder = sumsAreStrict(cpu);
-    if (!prefetches)
-      tile.prefetch = Prefetch::None;
-  }
   schedule.columnsPerTask = columnsPerTask(shape);
   schedule.rowTilesPerTask = RowsPerTask / schedule.tiles.back().rows;
   return schedule;
@@ -141,7 +136,9 @@ static const char *chooseFunction(const CpuTarget &cpu, const LinearInputs &inpu
       return "attnc_multiply_bytes";
     if (cpu.byteSums == ByteSums::Split)
       return cpu.hasNarrowVectors() ? "attnc_multiply_byte_vectors" : "attnc_multiply_byte_vectors_wide";
-    return cpu.hasNarrowVectors() ? "attnc_multiply_byte_dots" : nullptr;
+    if (cpu.byteSums == ByteSums::Dots)
+      return cpu.hasNarrowVectors() ? "attnc_multiply_byte_dots" : "attnc_multiply_byte_dots_wide";
+    return nullptr;
   }
   return nullptr;
 }
@@ -175,7 +172,7 @@ static bool fitWideTiles(int out, const MatmulSchedule &schedule) {
 
 // 32 rows x 128 columns of sums are 16 KiB. Tiles take twice that where rows are prepared again for each:
 // those of pairs of bfloat16 whose width is no multiple of 32 are rounded, bytes are split into magnitudes
-// and signs on AVX2.
+// and signs.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
   const PanelMatrix &weight = inputs.weight;
   WeightType type = typeOf(inputs);

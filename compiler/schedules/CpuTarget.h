@@ -12,17 +12,17 @@ namespace attnc {
 
 enum class CpuClass { Baseline, Avx2, Avx512 };
 
-/// How products of bytes and integers are summed up: after both were widened, by ByteVectors.c, or by an
-/// instruction that adds four of them to a sum (VNNI; ByteDots.c on AVX2).
-enum class ByteSums { Widened, Split, Dots };
+/// How products of bytes and integers are summed up: by Halide's loops, which widen both or use VNNI, by
+/// (Wide)ByteVectors, or by VNNI's instruction in (Wide)ByteDots.
+enum class ByteSums { Widened, ByHalide, Split, Dots };
 
 struct CpuTarget {
   CpuClass kind;
   int lanes;                   // float32 values in a register: 4, 8, 16
   bool hasMatrixTiles = false; // AMX, and the functions of MatrixTiles.c
+  bool isZen4 = false;         // or later: BfloatVectors.c, and a tile of its own
+  bool isZen5 = false;         // which needs to be asked ahead for what few rows multiply
   ByteSums byteSums = ByteSums::Widened;
-  bool isZen4 = false; // or later: BfloatVectors.c, and tiles of its own
-  bool isZen5 = false; // which needs to be asked ahead for what few rows multiply
 
   /// Of 16 registers of 8 floats: the functions of FloatVectors.c.
   bool hasNarrowVectors() const { return kind == CpuClass::Avx2; }
@@ -31,21 +31,27 @@ struct CpuTarget {
   bool roundsRows() const { return hasMatrixTiles || isZen4; }
 };
 
-inline CpuTarget describeCpu(const Halide::Target &target) {
-  if (target.has_feature(Halide::Target::AVX512_SapphireRapids))
-    return {CpuClass::Avx512, 16, true, ByteSums::Dots};
+/// `hasVnni`: AVX-512's, which Halide does not know of apart from other features.
+inline CpuTarget describeCpu(const Halide::Target &target, bool hasVnni = false) {
+  auto has = [&](Halide::Target::Feature feature) { return target.has_feature(feature); };
   bool isZen5 = target.processor_tune == Halide::Target::ZnVer5;
-  bool isZen4 = isZen5 || target.processor_tune == Halide::Target::ZnVer4;
-  if (target.has_feature(Halide::Target::AVX512_Zen4))
-    return {CpuClass::Avx512, 16, false, ByteSums::Dots, isZen4, isZen5};
-  if (target.has_feature(Halide::Target::AVX512_Skylake))
-    return {CpuClass::Avx512, 16, false, ByteSums::Split};
-  if (target.has_feature(Halide::Target::AVX512))
-    return {CpuClass::Avx512, 16};
-  bool hasDots = target.has_feature(Halide::Target::AVXVNNI);
-  if (target.has_feature(Halide::Target::AVX2) && target.has_feature(Halide::Target::FMA))
-    return {CpuClass::Avx2, 8, false, hasDots ? ByteSums::Dots : ByteSums::Split};
-  return {CpuClass::Baseline, 4};
+  CpuTarget wide{.kind = CpuClass::Avx512, .lanes = 16};
+  if (has(Halide::Target::AVX512_Zen4)) {
+    wide.byteSums = ByteSums::ByHalide;
+    wide.hasMatrixTiles = has(Halide::Target::AVX512_SapphireRapids);
+    wide.isZen5 = !wide.hasMatrixTiles && isZen5;
+    wide.isZen4 = wide.isZen5 || (!wide.hasMatrixTiles && target.processor_tune == Halide::Target::ZnVer4);
+    return wide;
+  }
+  if (has(Halide::Target::AVX512_Skylake)) {
+    wide.byteSums = hasVnni ? ByteSums::Dots : ByteSums::Split;
+    return wide;
+  }
+  if (has(Halide::Target::AVX2) && has(Halide::Target::FMA))
+    return {.kind = CpuClass::Avx2,
+            .lanes = 8,
+            .byteSums = has(Halide::Target::AVXVNNI) ? ByteSums::Dots : ByteSums::Split};
+  return {.kind = CpuClass::Baseline, .lanes = 4};
 }
 
 } // namespace attnc

@@ -200,12 +200,14 @@ double limitOf(const Measurement &what, const Variant &variant, double arithmeti
   if (what.type == Measurement::Bf16 && hasTiles)
     return attnc::tileLimit(attnc::TileType::Bf16);
   bool isZen = variant.name.starts_with("zen");
-  if (what.type == Measurement::Int8 && (isZen || variant.name == "vnni"))
-    return attnc::integerLimit(attnc::ByteSums::Avx512Vnni);
+  if (what.type == Measurement::Int8 && (isZen || variant.name == "vnni" || variant.name == "cascadelake"))
+    return attnc::integerLimit(attnc::ByteInstructions::Avx512Vnni);
   if (what.type == Measurement::Int8 && variant.name == "avxvnni")
-    return attnc::integerLimit(attnc::ByteSums::AvxVnni);
-  if (what.type == Measurement::Int8 && variant.name.starts_with("avx"))
-    return std::max(arithmetic, attnc::integerLimit(attnc::ByteSums::Avx2));
+    return attnc::integerLimit(attnc::ByteInstructions::AvxVnni);
+  if (what.type == Measurement::Int8 && variant.name == "avx512")
+    return attnc::integerLimit(attnc::ByteInstructions::Avx512);
+  if (what.type == Measurement::Int8 && variant.name == "avx2")
+    return std::max(arithmetic, attnc::integerLimit(attnc::ByteInstructions::Avx2));
   return what.type == Measurement::Bf16 && isZen ? attnc::pairLimit() : arithmetic;
 }
 

@@ -47,10 +47,13 @@ double typeLimit(attnc::TileType type) {
   if (type == attnc::TileType::Bf16)
     return __builtin_cpu_supports("avx512bf16") ? std::max(limit, attnc::pairLimit()) : limit;
   if (__builtin_cpu_supports("avx512vnni"))
-    return attnc::integerLimit(attnc::ByteSums::Avx512Vnni);
+    return attnc::integerLimit(attnc::ByteInstructions::Avx512Vnni);
+  if (__builtin_cpu_supports("avx512bw"))
+    return attnc::integerLimit(attnc::ByteInstructions::Avx512);
   if (__builtin_cpu_supports("avxvnni"))
-    return attnc::integerLimit(attnc::ByteSums::AvxVnni);
-  return __builtin_cpu_supports("avx2") ? std::max(limit, attnc::integerLimit(attnc::ByteSums::Avx2)) : limit;
+    return attnc::integerLimit(attnc::ByteInstructions::AvxVnni);
+  return __builtin_cpu_supports("avx2") ? std::max(limit, attnc::integerLimit(attnc::ByteInstructions::Avx2))
+                                        : limit;
 }
 
 nlohmann::ordered_json limitsOf(unsigned threads) {

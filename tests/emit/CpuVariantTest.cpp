@@ -24,6 +24,8 @@ std::string names(const std::string &list) {
   return text;
 }
 
+constexpr const char *All = "x86-64,avx2,avxvnni,avx512,cascadelake,vnni,zen4,zen5,amx";
+
 std::string errorOf(const std::string &list) { return llvm::toString(parseTargets(list).takeError()); }
 
 TEST(CpuVariant, DefaultIsFiveFromLeastToMostDemanding) {
@@ -37,9 +39,10 @@ TEST(CpuVariant, NarrowWeightsAddWhatHasInstructionsForThem) {
       text += variant.name + " ";
     return text;
   };
-  EXPECT_EQ(all({.integers = true}), "x86-64 avx2 avxvnni avx512 vnni zen4 zen5 amx ");
+  EXPECT_EQ(all({.integers = true}), "x86-64 avx2 avxvnni avx512 cascadelake vnni zen4 zen5 amx ");
   EXPECT_EQ(all({.bfloats = true}), "x86-64 avx2 avx512 zen4 zen5 amx ");
-  EXPECT_EQ(all({.integers = true, .bfloats = true}), "x86-64 avx2 avxvnni avx512 vnni zen4 zen5 amx ");
+  EXPECT_EQ(all({.integers = true, .bfloats = true}),
+            "x86-64 avx2 avxvnni avx512 cascadelake vnni zen4 zen5 amx ");
 }
 
 TEST(CpuVariant, OrderAndRepetitionDoNotMatter) {
@@ -58,16 +61,58 @@ TEST(CpuVariant, OtherTargetStringsAreNamedByTheirFeatures) {
   EXPECT_EQ(variant.features, "avx2 fma");
 }
 
-TEST(CpuVariant, Zen5AsksForWhatZen4Lacks) {
-  auto featuresOf = [](const char *name) {
-    std::string features = parse(name)[0].features;
-    llvm::SmallVector<llvm::StringRef> words;
-    llvm::StringRef(features).split(words, ' ');
-    return std::set<std::string>(words.begin(), words.end());
-  };
-  std::set<std::string> zen4 = featuresOf("zen4");
-  zen4.insert("avx_vnni");
-  EXPECT_EQ(featuresOf("zen5"), zen4);
+TEST(CpuVariant, StringsThatAreLessThanADefaultHaveOtherNames) {
+  EXPECT_EQ(names("x86-64-linux-avxvnni,avxvnni"), "x86-64-avxvnni avxvnni ");
+  EXPECT_EQ(names("avx2,x86-64-linux-avx2"), "x86-64-avx2 avx2 ");
+}
+
+std::set<std::string> featuresOf(const char *name) {
+  std::string features = parse(name)[0].features;
+  llvm::SmallVector<llvm::StringRef> words;
+  llvm::StringRef(features).split(words, ' ');
+  return std::set<std::string>(words.begin(), words.end());
+}
+
+/// What `more` asks for beside all that `fewer` does.
+std::set<std::string> added(const char *fewer, const char *more) {
+  std::set<std::string> features = featuresOf(more);
+  for (const std::string &feature : featuresOf(fewer))
+    EXPECT_EQ(features.erase(feature), 1u) << feature;
+  return features;
+}
+
+TEST(CpuVariant, SomeAskForOneFeatureMore) {
+  EXPECT_EQ(added("zen4", "zen5"), std::set<std::string>{"avx_vnni"});
+  EXPECT_EQ(added("avx2", "avxvnni"), std::set<std::string>{"avx_vnni"});
+  EXPECT_EQ(added("avx512", "cascadelake"), std::set<std::string>{"avx512_vnni"});
+}
+
+/// The names of `list` for whose kernels `has` says that they may call a function.
+std::string namesWith(bool (*has)(const CpuVariant &), const std::string &list = All) {
+  std::string text;
+  for (const CpuVariant &variant : parse(list))
+    if (has(variant))
+      text += variant.name + " ";
+  return text;
+}
+
+TEST(CpuVariant, FunctionsAreLinkedForThoseThatCallThem) {
+  EXPECT_EQ(namesWith(hasMatrixTiles), "amx ");
+  EXPECT_EQ(namesWith(hasFastPairs), "zen4 zen5 ");
+  EXPECT_EQ(namesWith(hasWideByteVectors), "avx512 ");
+  EXPECT_EQ(namesWith(hasByteDots), "avxvnni ");
+  EXPECT_EQ(namesWith(hasWideByteDots), "cascadelake ");
+  EXPECT_EQ(namesWith(hasByteDots, "x86-64-linux-avxvnni,x86-64-linux-avx2-fma-avxvnni"),
+            "avx2-avxvnni-fma ");
+}
+
+TEST(CpuVariant, HalideIsNotToldOfVnniAlone) {
+  EXPECT_EQ(halidesTarget(parse("cascadelake")[0].target), parse("avx512")[0].target);
+  EXPECT_EQ(halidesTarget("x86-64-linux-avx2-fma"), "x86-64-linux-avx2-fma");
+}
+
+TEST(CpuVariant, Avx512IsTakenWithItsCommonParts) {
+  EXPECT_NE(errorOf("x86-64-linux-avx2-fma-avx512").find("only beside 'avx512_skylake'"), std::string::npos);
 }
 
 TEST(CpuVariant, HostIsOneVariantThatRunsHere) {

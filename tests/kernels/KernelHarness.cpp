@@ -97,7 +97,8 @@ std::vector<Variant> runnableVariants() {
       __builtin_cpu_supports("avx512vl"))
     variants.push_back({"avx512", "x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41", false});
   std::vector<Variant> checked = {variants.back()};
-  for (const attnc::CpuVariant &typed : llvm::cantFail(attnc::parseTargets("avxvnni,vnni,zen4,zen5,amx"))) {
+  for (const attnc::CpuVariant &typed :
+       llvm::cantFail(attnc::parseTargets("avxvnni,cascadelake,vnni,zen4,zen5,amx"))) {
     if (!isRunnable(typed))
       continue;
     variants.push_back({typed.name, typed.target, false});
@@ -164,7 +165,7 @@ attn::KernelOp TestKernel::op() const { return impl->kernel; }
 static std::string runtimeObject(const std::string &halide) {
   std::string path = testFolder() + "/" + halide + ".o";
   if (!std::filesystem::exists(path))
-    Halide::compile_standalone_runtime(path, Halide::Target(halide));
+    Halide::compile_standalone_runtime(path, Halide::Target(attnc::halidesTarget(halide)));
   return path;
 }
 
@@ -173,7 +174,8 @@ static std::string carriedObjects() {
   std::string objects;
   for (std::string_view object :
        {attnc::matrixTilesObject(), attnc::bfloatVectorsObject(), attnc::byteVectorsObject(),
-        attnc::wideByteVectorsObject(), attnc::byteDotsObject(), attnc::floatVectorsObject()}) {
+        attnc::wideByteVectorsObject(), attnc::byteDotsObject(), attnc::wideByteDotsObject(),
+        attnc::floatVectorsObject()}) {
     std::string path = testFolder() + "/carried" + std::to_string(objects.size()) + ".o";
     if (!std::filesystem::exists(path))
       std::ofstream(path, std::ios::binary) << object;

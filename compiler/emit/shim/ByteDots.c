@@ -9,11 +9,7 @@
 
 typedef __m256i vector; /* of sums, of four bytes of a row again and again, or of four weights of 8 columns */
 static inline vector none(void) { return _mm256_setzero_si256(); }
-static inline vector broadcast(const uint8_t *number) {
-  int32_t four;
-  __builtin_memcpy(&four, number, sizeof four);
-  return _mm256_set1_epi32(four);
-}
+static inline vector broadcast(const uint8_t *input) { return _mm256_set1_epi32(fourBytes(input)); }
 static inline vector load(const uint8_t *from) { return _mm256_loadu_si256((const __m256i *)from); }
 static inline void store(uint8_t *to, vector sums) { _mm256_storeu_si256((__m256i *)to, sums); }
 #define ADD(sum, number, weight)                                                                             \

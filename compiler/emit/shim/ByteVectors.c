@@ -63,19 +63,13 @@ static inline vector load(const uint8_t *from) {
   return loaded;
 }
 
-static inline vector broadcastGroup(const uint8_t *group) {
-  int32_t four;
-  __builtin_memcpy(&four, group, sizeof four);
-  return VECTOR(set1_epi32)(four);
-}
-
 /* Adds the products of a group of inputs to the sums of `height` rows, whose groups are BlockInputs apart. */
 TILE addGroup(const uint8_t *weights, const uint8_t *magnitudes, const uint8_t *signs,
               vector sums[][PanelVectors], const int height) {
   const vector ones = VECTOR(set1_epi16)(1);
   UNROLL for (int i = 0; i < height; ++i) {
-    vector magnitude = broadcastGroup(magnitudes + i * BlockInputs),
-           sign = broadcastGroup(signs + i * BlockInputs);
+    vector magnitude = VECTOR(set1_epi32)(fourBytes(magnitudes + i * BlockInputs)),
+           sign = VECTOR(set1_epi32)(fourBytes(signs + i * BlockInputs));
     UNROLL for (int j = 0; j < PanelVectors; ++j) {
       vector pairs = VECTOR(maddubs_epi16)(magnitude, load(weights + j * VectorBytes) ^ sign);
       sums[i][j] = VECTOR(add_epi32)(sums[i][j], VECTOR(madd_epi16)(pairs, ones));

@@ -7,7 +7,8 @@
 extern "C" const char attnc_shim_begin[], attnc_shim_end[], attnc_tiles_begin[], attnc_tiles_end[],
     attnc_vectors_begin[], attnc_vectors_end[], attnc_bytes_begin[], attnc_bytes_end[],
     attnc_wide_bytes_begin[], attnc_wide_bytes_end[], attnc_dots_begin[], attnc_dots_end[],
-    attnc_floats_begin[], attnc_floats_end[], attnc_bundle_header_begin[], attnc_bundle_header_end[];
+    attnc_wide_dots_begin[], attnc_wide_dots_end[], attnc_floats_begin[], attnc_floats_end[],
+    attnc_bundle_header_begin[], attnc_bundle_header_end[];
 
 namespace attnc {
 
@@ -22,6 +23,8 @@ std::string_view byteVectorsObject() { return {attnc_bytes_begin, attnc_bytes_en
 std::string_view wideByteVectorsObject() { return {attnc_wide_bytes_begin, attnc_wide_bytes_end}; }
 
 std::string_view byteDotsObject() { return {attnc_dots_begin, attnc_dots_end}; }
+
+std::string_view wideByteDotsObject() { return {attnc_wide_dots_begin, attnc_wide_dots_end}; }
 
 std::string_view floatVectorsObject() { return {attnc_floats_begin, attnc_floats_end}; }
 

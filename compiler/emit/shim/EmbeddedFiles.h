@@ -26,6 +26,9 @@ std::string_view wideByteVectorsObject();
 /// ByteDots.c, compiled for x86-64 with AVX-VNNI.
 std::string_view byteDotsObject();
 
+/// WideByteDots.c, compiled for x86-64 with AVX-512 and VNNI.
+std::string_view wideByteDotsObject();
+
 /// FloatVectors.c, compiled for x86-64 with AVX2 and FMA.
 std::string_view floatVectorsObject();
 

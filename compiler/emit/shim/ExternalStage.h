@@ -47,6 +47,14 @@ enum {
  * but _mm_prefetch. */
 #define FETCH(level, line) __asm__ volatile("prefetcht" #level " %0" : : "m"(*(line)))
 
+/* Numbers of a row that one instruction multiplies: they lie side by side, anywhere. */
+enum { InputBytes = 4 };
+static inline int32_t fourBytes(const uint8_t *input) {
+  int32_t four;
+  __builtin_memcpy(&four, input, sizeof four);
+  return four;
+}
+
 /* rows: `rowBytes` apart; panels: `panelBytes` apart; sums: `sumBytes` apart, added to where `isLater`. The
  * panel that is multiplied after the last one begins at `after`; null: the weights have been asked for. */
 typedef struct {

@@ -16,8 +16,7 @@ enum {
   NarrowRows = 6, /* by half a panel: 12 sums, two vectors of weights, an input */
   MostSums = 12,
   Unrolled = 4,      /* inputs, with which lines are asked for */
-  BlockInputs = 256, /* of a panel: 32 KiB */
-  NumberBytes = 4
+  BlockInputs = 256 /* of a panel: 32 KiB */
 };
 
 /* A block of inputs, as a tile sees it. */
@@ -75,11 +74,11 @@ TILE multiplyTile(const part *p, lines *wanted, const int height, const int vect
   for (; left >= Unrolled; left -= Unrolled) {
     fetchSome(wanted);
     UNROLL for (int k = 0; k < Unrolled; ++k)
-        addInput(row + k * NumberBytes, p->rowBytes, weights + k * GroupBytes, sums, height, vectors);
-    row += Unrolled * NumberBytes;
+        addInput(row + k * InputBytes, p->rowBytes, weights + k * GroupBytes, sums, height, vectors);
+    row += Unrolled * InputBytes;
     weights += Unrolled * GroupBytes;
   }
-  for (; left > 0; --left, row += NumberBytes, weights += GroupBytes)
+  for (; left > 0; --left, row += InputBytes, weights += GroupBytes)
     addInput(row, p->rowBytes, weights, sums, height, vectors);
   UNROLL for (int i = 0; i < height; ++i) {
     UNROLL for (int j = 0; j < vectors; ++j)
@@ -119,7 +118,7 @@ static void multiplyRows(const part *all, int count, const uint8_t *next, int by
 static void multiplyPanels(const block *b, int width) {
   for (int panel = 0; panel < b->panelCount && b->count > 0; ++panel)
     for (int first = 0; first < width; first += BlockInputs) {
-      part p = {.rows = b->rows + first * NumberBytes,
+      part p = {.rows = b->rows + first * InputBytes,
                 .weights = b->panels + panel * b->panelBytes + first * GroupBytes,
                 .sums = b->sums + panel * GroupBytes,
                 .rowBytes = b->rowBytes,

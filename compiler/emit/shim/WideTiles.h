@@ -1,0 +1,120 @@
+/* WideTiles.h - tiles of processors with 32 registers of 16 sums (AVX-512).
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * An input is 4 bytes, some numbers that an instruction multiplies with as many weights of a column and adds
+ * to a sum. Whoever includes this defines before `addProducts`, which does so for 16 columns, and
+ * OneRowPanels: how many panels one row meets at once, for as many sums under way as the instruction's
+ * latency asks for. A tile's sums stay in registers, and are added up input by input whatever the tile, so
+ * that a row's do not depend on how many there are.
+ */
+
+#ifndef ATTNC_COMPILER_EMIT_SHIM_WIDETILES_H
+#define ATTNC_COMPILER_EMIT_SHIM_WIDETILES_H
+
+#include "ExternalStage.h"
+
+enum {
+  MostTileRows = 12,
+  FewRows = 3, /* to MostFewRows: they read one panel at a time, and wait for it */
+  MostFewRows = 8,
+  BytesAhead = 12 << 10, /* as in PrefetchPanels.h, of a panel of up to 512 inputs */
+  StepLines = StepBytes / LineBytes,
+  MostSums = 24, /* of 32 registers; weights and inputs take the others */
+  MostPanels = 8,
+  PanelVectors = GroupBytes / TileBytes,
+  StepInputs = TileBytes / InputBytes
+};
+
+/* Lines that a tile asks for while it multiplies, of each step of a panel, from `ahead` of it. */
+typedef struct {
+  long ahead;
+  int first, end;
+} lines;
+
+/* A tile of `height` rows by `width` panels, which are known where this is inlined: sums become registers. */
+static inline __attribute__((always_inline)) void multiplyTile(const block *b, int row, int panel,
+                                                               lines wanted, const int height,
+                                                               const int width, const int inputBytes) {
+  const int vectors = width * PanelVectors;
+  const uint8_t *rows = b->rows + row * b->rowBytes, *columns = b->panels + panel * b->panelBytes;
+  uint8_t *to = b->sums + row * b->sumBytes + panel * GroupBytes;
+  __m512i sums[MostSums];
+  UNROLL for (int i = 0; i < height; ++i) {
+    UNROLL for (int j = 0; j < vectors; ++j) {
+      const uint8_t *sum = to + i * b->sumBytes + j * TileBytes;
+      sums[i * vectors + j] = b->isLater ? _mm512_loadu_si512(sum) : _mm512_setzero_si512();
+    }
+  }
+  for (int step = 0; step < b->steps; ++step) {
+    for (int line = wanted.first; line < wanted.end; ++line)
+      UNROLL for (int j = 0; j < width; ++j)
+          ASK_FOR(columns + wanted.ahead + j * b->panelBytes + step * StepBytes + line * LineBytes);
+    _Pragma("GCC unroll 4") for (int input = 0; input < StepInputs; ++input) {
+      const uint8_t *group = columns + step * StepBytes + input * GroupBytes;
+      const uint8_t *inputs = rows + (step * StepInputs + input) * (long)inputBytes;
+      __m512i weights[MostPanels * PanelVectors];
+      UNROLL for (int j = 0; j < vectors; ++j) {
+        const uint8_t *lanes = group + j / PanelVectors * b->panelBytes + j % PanelVectors * TileBytes;
+        weights[j] = _mm512_loadu_si512(lanes);
+      }
+      UNROLL for (int i = 0; i < height; ++i) {
+        __m512i numbers = _mm512_set1_epi32(fourBytes(inputs + i * b->rowBytes));
+        UNROLL for (int j = 0; j < vectors; ++j) sums[i * vectors + j] =
+            addProducts(sums[i * vectors + j], numbers, weights[j]);
+      }
+    }
+  }
+  UNROLL for (int i = 0; i < height; ++i) {
+    UNROLL for (int j = 0; j < vectors; ++j)
+        _mm512_storeu_si512(to + i * b->sumBytes + j * TileBytes, sums[i * vectors + j]);
+  }
+}
+
+#define DEFINE_STRIPE(height, width)                                                                         \
+  static void stripe##height(const block *b, int row, lines wanted) {                                        \
+    int panel = 0;                                                                                           \
+    for (; panel + width <= b->panelCount; panel += width)                                                   \
+      multiplyTile(b, row, panel, wanted, height, width, InputBytes);                                        \
+    for (; panel < b->panelCount; ++panel)                                                                   \
+      multiplyTile(b, row, panel, wanted, height, 1, InputBytes);                                            \
+  }
+
+/* One and two rows are summed up for more panels at once, for as many sums under way. */
+DEFINE_STRIPE(1, OneRowPanels)
+DEFINE_STRIPE(2, 4)
+DEFINE_STRIPE(3, 1)
+DEFINE_STRIPE(4, 1)
+DEFINE_STRIPE(5, 1)
+DEFINE_STRIPE(6, 1)
+DEFINE_STRIPE(7, 1)
+DEFINE_STRIPE(8, 1)
+DEFINE_STRIPE(9, 1)
+DEFINE_STRIPE(10, 1)
+DEFINE_STRIPE(11, 1)
+DEFINE_STRIPE(12, 1)
+
+static void (*const stripes[])(const block *, int, lines) = {stripe1, stripe2,  stripe3,  stripe4,
+                                                             stripe5, stripe6,  stripe7,  stripe8,
+                                                             stripe9, stripe10, stripe11, stripe12};
+
+/* What tile `tile` of `tiles` asks for: of many rows, its share of the weights that are multiplied after
+ * these; of few, which wait for memory, all of what comes soon. One or two read several panels side by side,
+ * which the core itself fetches well. */
+static lines linesToFetch(const block *b, int tile, int tiles) {
+  if (b->count < FewRows || !b->after)
+    return (lines){0, 0, 0};
+  if (b->count <= MostFewRows)
+    return (lines){BytesAhead, 0, StepLines};
+  return (lines){b->after - b->panels, StepLines * tile / tiles, StepLines * (tile + 1) / tiles};
+}
+
+/* Rows are shared out evenly among as few tiles as there can be. */
+static inline void multiplyStripes(const block *b, int asksAhead) {
+  int tiles = (b->count + MostTileRows - 1) / MostTileRows;
+  for (int tile = 0; tile < tiles; ++tile) {
+    int row = b->count * tile / tiles, end = b->count * (tile + 1) / tiles;
+    stripes[end - row - 1](b, row, asksAhead ? linesToFetch(b, tile, tiles) : (lines){0, 0, 0});
+  }
+}
+
+#endif /* ATTNC_COMPILER_EMIT_SHIM_WIDETILES_H */
