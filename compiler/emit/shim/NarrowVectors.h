@@ -1,4 +1,4 @@
-/* NarrowVectors.h - what external stages of processors with 16 vector registers share (AVX2).
+/* NarrowVectors.h - what external stages share whose tiles fill 16 vector registers, as AVX2 has them.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Sums of three rows by a panel, or of six by half of one, fill the registers: a panel is read several times.
