@@ -161,9 +161,10 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
   bundle->type_name("FOLDER");
   command->add_option(
       "--target", options->targets,
-      "CPUs to compile for, separated by commas: x86-64, avx2, avxvnni, avx512, cascadelake, vnni, zen4, zen5, amx, "
-      "host (this machine's best), or Halide targets such as x86-64-linux-avx2-fma; "
-      "default: x86-64,avx2,avx512,zen4,zen5, with int8 avxvnni,cascadelake,vnni,amx as well and with bf16 amx");
+      "CPUs to compile for, separated by commas: x86-64, avx2, avxvnni, avx512, cascadelake, vnni, zen4, "
+      "zen5, amx, host (this machine's best), or Halide targets such as x86-64-linux-avx2-fma; "
+      "default: x86-64,avx2,avx512,zen4,zen5, with int8 avxvnni,cascadelake,vnni,amx as well and with bf16 "
+      "amx");
   command
       ->add_option("--dtype", options->dtype,
                    "Type of the matrices of linears, instead of the spec's 'types.default'")

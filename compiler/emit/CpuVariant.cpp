@@ -162,27 +162,43 @@ llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list, NarrowWeigh
   return variants;
 }
 
-static bool asksFor(const CpuVariant &variant, StringRef feature) {
-  return llvm::is_contained(llvm::split(variant.features, ' '), feature);
+static bool names(const CpuVariant &variant, StringRef feature) {
+  return llvm::is_contained(llvm::split(variant.target, '-'), feature);
 }
 
-bool hasMatrixTiles(const CpuVariant &variant) { return asksFor(variant, "amx_tile"); }
+// What follows tells targets apart as describeCpu() does.
+bool hasMatrixTiles(const CpuVariant &variant) { return names(variant, "avx512_sapphirerapids"); }
 
-bool hasFastPairs(const CpuVariant &variant) { return StringRef(variant.target).contains("-tune_znver"); }
+static bool hasHalidesVnni(const CpuVariant &variant) {
+  return hasMatrixTiles(variant) || names(variant, "avx512_zen4");
+}
 
-bool hasAvx2(const CpuVariant &variant) { return asksFor(variant, "avx2"); }
+bool hasFastPairs(const CpuVariant &variant) {
+  bool isZen = names(variant, "tune_znver4") || names(variant, "tune_znver5");
+  return isZen && names(variant, "avx512_zen4") && !hasMatrixTiles(variant);
+}
+
+static bool hasWideVectors(const CpuVariant &variant) {
+  return names(variant, "avx512_skylake") && !hasHalidesVnni(variant);
+}
+
+bool hasNarrowVectors(const CpuVariant &variant) {
+  bool isWider = hasWideVectors(variant) || hasHalidesVnni(variant);
+  return names(variant, "avx2") && names(variant, "fma") && !isWider;
+}
+
+bool hasByteVectors(const CpuVariant &variant) {
+  return hasNarrowVectors(variant) && !names(variant, "avxvnni");
+}
+
+bool hasByteDots(const CpuVariant &variant) { return hasNarrowVectors(variant) && names(variant, "avxvnni"); }
 
 bool hasWideByteVectors(const CpuVariant &variant) {
-  return asksFor(variant, "avx512bw") && !asksFor(variant, "avx512_vnni");
-}
-
-bool hasByteDots(const CpuVariant &variant) {
-  bool isNarrow = asksFor(variant, "avx2") && asksFor(variant, "fma") && !asksFor(variant, "avx512bw");
-  return isNarrow && asksFor(variant, "avx_vnni");
+  return hasWideVectors(variant) && !names(variant, VnniFeature);
 }
 
 bool hasWideByteDots(const CpuVariant &variant) {
-  return StringRef(variant.target).contains(VnniFeature) && asksFor(variant, "avx512bw");
+  return hasWideVectors(variant) && names(variant, VnniFeature);
 }
 
 bool runsHere(const CpuVariant &variant) {

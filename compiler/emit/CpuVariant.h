@@ -41,18 +41,16 @@ bool hasMatrixTiles(const CpuVariant &variant);
 /// The same of BfloatVectors.c.
 bool hasFastPairs(const CpuVariant &variant);
 
-/// The same of ByteVectors.c, compiled for AVX-512.
+/// The same of FloatVectors.c.
+bool hasNarrowVectors(const CpuVariant &variant);
+
+/// The same of ByteVectors.c, compiled for AVX2 and for AVX-512.
+bool hasByteVectors(const CpuVariant &variant);
 bool hasWideByteVectors(const CpuVariant &variant);
 
-/// The same of ByteDots.c.
+/// The same of ByteDots.c and WideByteDots.c.
 bool hasByteDots(const CpuVariant &variant);
-
-/// The same of WideByteDots.c.
 bool hasWideByteDots(const CpuVariant &variant);
-
-/// Whether it may call the functions of ByteVectors.c and FloatVectors.c: schedules take some targets with
-/// features of AVX-512 for AVX2's.
-bool hasAvx2(const CpuVariant &variant);
 
 /// Whether this machine has all features of `variant`.
 bool runsHere(const CpuVariant &variant);

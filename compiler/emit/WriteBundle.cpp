@@ -43,11 +43,11 @@ llvm::Error writeCarried(const BundleJob &job, const std::string &folder, std::v
   } carried[] = {{"/shim.o", halideShimObject(), true},
                  {"/tiles.o", matrixTilesObject(), llvm::any_of(job.variants, hasMatrixTiles)},
                  {"/vectors.o", bfloatVectorsObject(), llvm::any_of(job.variants, hasFastPairs)},
-                 {"/bytes.o", byteVectorsObject(), llvm::any_of(job.variants, hasAvx2)},
+                 {"/bytes.o", byteVectorsObject(), llvm::any_of(job.variants, hasByteVectors)},
                  {"/wide-bytes.o", wideByteVectorsObject(), llvm::any_of(job.variants, hasWideByteVectors)},
                  {"/dots.o", byteDotsObject(), llvm::any_of(job.variants, hasByteDots)},
                  {"/wide-dots.o", wideByteDotsObject(), llvm::any_of(job.variants, hasWideByteDots)},
-                 {"/floats.o", floatVectorsObject(), llvm::any_of(job.variants, hasAvx2)}};
+                 {"/floats.o", floatVectorsObject(), llvm::any_of(job.variants, hasNarrowVectors)}};
   for (const auto &object : carried) {
     if (!object.isNeeded)
       continue;

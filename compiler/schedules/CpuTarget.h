@@ -12,9 +12,9 @@ namespace attnc {
 
 enum class CpuClass { Baseline, Avx2, Avx512 };
 
-/// How products of bytes and integers are summed up: by Halide's loops, which widen both or use VNNI, by
-/// (Wide)ByteVectors, or by VNNI's instruction in (Wide)ByteDots.
-enum class ByteSums { Widened, ByHalide, Split, Dots };
+/// How products of bytes and integers are summed up: by Halide's loops (which use VNNI, or widen both), by
+/// (Wide)ByteVectors, or by VNNI's instruction in (Wide)ByteDots. Matrix instructions go before all of these.
+enum class ByteSums { ByHalide, Split, Dots };
 
 struct CpuTarget {
   CpuClass kind;
@@ -22,7 +22,7 @@ struct CpuTarget {
   bool hasMatrixTiles = false; // AMX, and the functions of MatrixTiles.c
   bool isZen4 = false;         // or later: BfloatVectors.c, and a tile of its own
   bool isZen5 = false;         // which needs to be asked ahead for what few rows multiply
-  ByteSums byteSums = ByteSums::Widened;
+  ByteSums byteSums = ByteSums::ByHalide;
 
   /// Of 16 registers of 8 floats: the functions of FloatVectors.c.
   bool hasNarrowVectors() const { return kind == CpuClass::Avx2; }
@@ -34,13 +34,14 @@ struct CpuTarget {
 /// `hasVnni`: AVX-512's, which Halide does not know of apart from other features.
 inline CpuTarget describeCpu(const Halide::Target &target, bool hasVnni = false) {
   auto has = [&](Halide::Target::Feature feature) { return target.has_feature(feature); };
-  bool isZen5 = target.processor_tune == Halide::Target::ZnVer5;
   CpuTarget wide{.kind = CpuClass::Avx512, .lanes = 16};
+  if (has(Halide::Target::AVX512_SapphireRapids)) {
+    wide.hasMatrixTiles = true;
+    return wide;
+  }
   if (has(Halide::Target::AVX512_Zen4)) {
-    wide.byteSums = ByteSums::ByHalide;
-    wide.hasMatrixTiles = has(Halide::Target::AVX512_SapphireRapids);
-    wide.isZen5 = !wide.hasMatrixTiles && isZen5;
-    wide.isZen4 = wide.isZen5 || (!wide.hasMatrixTiles && target.processor_tune == Halide::Target::ZnVer4);
+    wide.isZen5 = target.processor_tune == Halide::Target::ZnVer5;
+    wide.isZen4 = wide.isZen5 || target.processor_tune == Halide::Target::ZnVer4;
     return wide;
   }
   if (has(Halide::Target::AVX512_Skylake)) {

@@ -99,11 +99,15 @@ std::string namesWith(bool (*has)(const CpuVariant &), const std::string &list =
 TEST(CpuVariant, FunctionsAreLinkedForThoseThatCallThem) {
   EXPECT_EQ(namesWith(hasMatrixTiles), "amx ");
   EXPECT_EQ(namesWith(hasFastPairs), "zen4 zen5 ");
+  EXPECT_EQ(namesWith(hasNarrowVectors), "avx2 avxvnni ");
+  EXPECT_EQ(namesWith(hasByteVectors), "avx2 ");
   EXPECT_EQ(namesWith(hasWideByteVectors), "avx512 ");
   EXPECT_EQ(namesWith(hasByteDots), "avxvnni ");
   EXPECT_EQ(namesWith(hasWideByteDots), "cascadelake ");
-  EXPECT_EQ(namesWith(hasByteDots, "x86-64-linux-avxvnni,x86-64-linux-avx2-fma-avxvnni"),
-            "avx2-avxvnni-fma ");
+  const std::string mixed = "x86-64-linux-avx2-fma-avxvnni-avx512_cannonlake,x86-64-linux-avxvnni";
+  EXPECT_EQ(namesWith(hasByteDots, mixed), "avx2-avx512_cannonlake-avxvnni-fma ");
+  EXPECT_EQ(namesWith(hasMatrixTiles, "x86-64-linux-avx512_skylake-avx512_sapphirerapids"),
+            "avx512_sapphirerapids-avx512_skylake ");
 }
 
 TEST(CpuVariant, HalideIsNotToldOfVnniAlone) {

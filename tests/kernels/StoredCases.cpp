@@ -63,7 +63,7 @@ static KernelCase linearCase(int in, int out, bool isInt8, const std::string &ac
   text += "  attn.yield " + std::string(activation.empty() ? "%0" : "%1") + " : " + rows(out) + "\n}\n";
   return {linear.name() + (activation.empty() ? "" : "_" + activation),
           text,
-          rowSizes({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 17, 33, 37, 70}),
+          rowSizes({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 17, 25, 33, 37, 70}),
           linear.tolerance(),
           {},
           {},

@@ -75,7 +75,7 @@ TILE addGroup(const uint8_t *weights, const uint8_t *magnitudes, const uint8_t *
       sums[i][j] = VECTOR(add_epi32)(sums[i][j], VECTOR(madd_epi16)(pairs, ones));
       STAY(sums[i][j]);
     }
-    WRITE_OUT(); /* weights are read again for each row: 16 registers have no room, and reading takes no time */
+    WRITE_OUT(); /* weights are read again for each row: 16 registers have no room for them */
   }
 }
 

@@ -15,7 +15,7 @@ enum {
   WideRows = 3,   /* by a panel: 12 sums, an input of each row and a vector of weights are 16 registers */
   NarrowRows = 6, /* by half a panel: 12 sums, two vectors of weights, an input */
   MostSums = 12,
-  Unrolled = 4,      /* inputs, with which lines are asked for */
+  Unrolled = 4,     /* inputs, with which lines are asked for */
   BlockInputs = 256 /* of a panel: 32 KiB */
 };
 

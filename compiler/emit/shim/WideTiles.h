@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * An input is 4 bytes, some numbers that an instruction multiplies with as many weights of a column and adds
- * to a sum. Whoever includes this defines before `addProducts`, which does so for 16 columns, and
- * OneRowPanels: how many panels one row meets at once, for as many sums under way as the instruction's
- * latency asks for. A tile's sums stay in registers, and are added up input by input whatever the tile, so
- * that a row's do not depend on how many there are.
+ * to a sum. Whoever includes this defines before `addProducts`, which does so for 16 columns; OneRowPanels:
+ * how many panels one row meets at once, for as many sums under way as the instruction's latency asks for;
+ * and ASK_FOR, which asks for a line of memory. A tile's sums stay in registers, and are added up input by
+ * input whatever the tile, so that a row's do not depend on how many there are.
  */
 
 #ifndef ATTNC_COMPILER_EMIT_SHIM_WIDETILES_H
@@ -31,10 +31,11 @@ typedef struct {
   int first, end;
 } lines;
 
-/* A tile of `height` rows by `width` panels, which are known where this is inlined: sums become registers. */
+/* A tile of `height` rows by `width` panels, which are known where this is inlined: sums become registers. A
+ * row's inputs begin `inputsApart` bytes after each other. */
 static inline __attribute__((always_inline)) void multiplyTile(const block *b, int row, int panel,
                                                                lines wanted, const int height,
-                                                               const int width, const int inputBytes) {
+                                                               const int width, const int inputsApart) {
   const int vectors = width * PanelVectors;
   const uint8_t *rows = b->rows + row * b->rowBytes, *columns = b->panels + panel * b->panelBytes;
   uint8_t *to = b->sums + row * b->sumBytes + panel * GroupBytes;
@@ -51,7 +52,7 @@ static inline __attribute__((always_inline)) void multiplyTile(const block *b, i
           ASK_FOR(columns + wanted.ahead + j * b->panelBytes + step * StepBytes + line * LineBytes);
     _Pragma("GCC unroll 4") for (int input = 0; input < StepInputs; ++input) {
       const uint8_t *group = columns + step * StepBytes + input * GroupBytes;
-      const uint8_t *inputs = rows + (step * StepInputs + input) * (long)inputBytes;
+      const uint8_t *inputs = rows + (step * StepInputs + input) * (long)inputsApart;
       __m512i weights[MostPanels * PanelVectors];
       UNROLL for (int j = 0; j < vectors; ++j) {
         const uint8_t *lanes = group + j / PanelVectors * b->panelBytes + j % PanelVectors * TileBytes;
