@@ -210,7 +210,7 @@ LogicalResult ViewFollower::readState(attn::ReadStateOp op) {
 LogicalResult ViewFollower::writeState(attn::WriteStateOp op) {
   attn::StateOp state = symbols.states.lookup(op.getStateAttr().getAttr());
   const BufferView &view = views[op.getValue()];
-  if (!state || view.memory != attn::Memory::state || view.offset != state.getOffset())
+  if (!state || !state.getOffset() || view.memory != attn::Memory::state || view.offset != op.getBegin(state))
     return op.emitError("stores a value that is not in the state's place");
   return success();
 }

@@ -18,26 +18,44 @@ constexpr float Steps = 255;
 /// Ranges below this are zero: the reciprocal of a denormal scale is infinite.
 constexpr float SmallestRange = 1e-30f;
 
-/// The nearest whole number of `x` plus `shift`, from 0 to 255.
+/// The nearest whole number of `x` plus `shift`, from 0 to 255. What is added to the number's bits is the same
+/// for all of a row.
 static Expr roundToByte(const Expr &x, const Expr &shift) {
   Expr rounded = strict_float(x + RoundToWhole);
-  return clamp(reinterpret<int32_t>(rounded) - reinterpret<int32_t>(Expr(RoundToWhole)) + shift, 0, 255);
+  return clamp(reinterpret<int32_t>(rounded) + (shift - reinterpret<int32_t>(Expr(RoundToWhole))), 0, 255);
+}
+
+/// Chains of minima and maxima that are under way at once: each waits four cycles for the one before.
+constexpr int Chains = 4;
+
+/// The smallest and the largest of a row's elements and 0.
+static void buildExtremes(QuantisedRowsStages &s, const Tensor &input, int width) {
+  const int lanes = s.lanes, together = lanesDividing(width, Chains * lanes);
+  RDom seen(0, width / together, "seen");
+  Expr element = input.at({seen * together + s.lane, s.row});
+  s.extremes = Func("extremes");
+  s.extremes(s.lane, s.row) = Tuple(0.f, 0.f);
+  s.extremes(s.lane, s.row) =
+      Tuple(min(s.extremes(s.lane, s.row)[0], element), max(s.extremes(s.lane, s.row)[1], element));
+  auto fold = [&](int which, auto choose) {
+    Expr folded = s.extremes(s.lane, s.row)[which];
+    for (int chain = lanes; chain < together; chain += lanes)
+      folded = choose(folded, s.extremes(s.lane + chain, s.row)[which]);
+    return folded;
+  };
+  s.folded = Func("folded");
+  s.folded(s.lane, s.row) = Tuple(fold(0, [](Expr a, Expr b) { return min(a, b); }),
+                                  fold(1, [](Expr a, Expr b) { return max(a, b); }));
+  s.together = together;
 }
 
 QuantisedRowsStages buildQuantisedRows(const Tensor &input, int width, int stored, int lanes) {
   QuantisedRowsStages s;
   s.lanes = lanes;
   s.stored = stored;
-  RDom lower(0, width / lanes, "lower"), upper(0, width / lanes, "upper");
-  s.smallest = Func("smallest");
-  s.largest = Func("largest");
-  s.smallest(s.lane, s.row) = 0.f;
-  s.smallest(s.lane, s.row) = min(s.smallest(s.lane, s.row), input.at({lower * lanes + s.lane, s.row}));
-  s.largest(s.lane, s.row) = 0.f;
-  s.largest(s.lane, s.row) = max(s.largest(s.lane, s.row), input.at({upper * lanes + s.lane, s.row}));
-
-  Expr least = -maxPairwise([&](int lane) -> Expr { return -s.smallest(lane, s.row); }, lanes);
-  Expr most = maxPairwise([&](int lane) -> Expr { return s.largest(lane, s.row); }, lanes);
+  buildExtremes(s, input, width);
+  Expr least = -maxPairwise([&](int lane) -> Expr { return -s.folded(lane, s.row)[0]; }, lanes);
+  Expr most = maxPairwise([&](int lane) -> Expr { return s.folded(lane, s.row)[1]; }, lanes);
   Expr range = strict_float(most - least);
   Expr scale = strict_float(select(range < SmallestRange, 0.f, range / Steps));
   auto inverse = [](const Expr &scale) { return strict_float(select(scale == 0.f, 0.f, 1.f / scale)); };

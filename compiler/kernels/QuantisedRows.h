@@ -11,11 +11,12 @@
 namespace attnc {
 
 struct QuantisedRowsStages {
-  Halide::Func smallest, largest; // lane x row; 0 is among the elements
+  Halide::Func extremes;          // lane x row: the smallest and largest of each `together`th element and 0
+  Halide::Func folded;            // lane x row: of each `lanes`th element
   Halide::Func scales;            // 2 x row: the scale, and the byte that stands for 0
   Halide::Func bytes;             // stored x row
   Halide::Var lane{"lane"}, column{"column"}, row{"row"};
-  int lanes = 1;
+  int lanes = 1, together = 1;
   int stored = 0;
 };
 

@@ -73,7 +73,16 @@ inline mlir::RankedTensorType tensorOf(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
 }
 
-/// The extent of an axis: a constant, or what the name of a dynamic axis says (`batch`, `batch * source`).
+/// Sentences of a request; those of them that `encode` works on at a time, from number `firstOfPart` on.
+inline constexpr llvm::StringLiteral batchAxis = "batch", partAxis = "part", firstOfPart = "first";
+
+/// What the name of an axis says: `batch`, `batch * source`.
+SizeAttr sizeNamed(mlir::MLIRContext *context, llvm::StringRef name);
+
+/// `type` with the first axis `partAxis` instead of `batchAxis`; null where that is not its name.
+mlir::RankedTensorType partOf(mlir::RankedTensorType type);
+
+/// The extent of an axis: a constant, or what the name of a dynamic axis says.
 /// Null where a dynamic axis has no name.
 SizeAttr extentOf(mlir::RankedTensorType type, unsigned axis);
 

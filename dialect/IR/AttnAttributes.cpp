@@ -182,22 +182,32 @@ RankedTensorType namedTensor(MLIRContext *context, ArrayRef<int64_t> shape, Arra
   return RankedTensorType::get(shape, element, AxesAttr::get(context, attributes));
 }
 
+SizeAttr sizeNamed(MLIRContext *context, StringRef name) {
+  SizeAttr size = SizeAttr::getConstant(context, 1);
+  SmallVector<StringRef> factors;
+  name.split(factors, " * ");
+  for (StringRef factor : factors) {
+    int64_t number;
+    size = factor.getAsInteger(10, number) ? size.times(SizeAttr::getNamed(context, factor))
+                                           : size.times(number);
+  }
+  return size;
+}
+
+RankedTensorType partOf(RankedTensorType type) {
+  SmallVector<StringRef> names = axisNames(type);
+  if (names.empty() || names.front() != batchAxis)
+    return {};
+  names.front() = partAxis;
+  return namedTensor(type.getContext(), type.getShape(), names, type.getElementType());
+}
+
 SizeAttr extentOf(RankedTensorType type, unsigned axis) {
   MLIRContext *context = type.getContext();
   if (!type.isDynamicDim(axis))
     return SizeAttr::getConstant(context, type.getDimSize(axis));
   StringRef name = axisNames(type)[axis];
-  if (name.empty())
-    return {};
-  SizeAttr extent = SizeAttr::getConstant(context, 1);
-  SmallVector<StringRef> factors;
-  name.split(factors, " * ");
-  for (StringRef factor : factors) {
-    int64_t number;
-    extent = factor.getAsInteger(10, number) ? extent.times(SizeAttr::getNamed(context, factor))
-                                             : extent.times(number);
-  }
-  return extent;
+  return name.empty() ? SizeAttr() : sizeNamed(context, name);
 }
 
 SmallVector<int64_t> panelExtents(RankedTensorType type) {

@@ -124,8 +124,11 @@ def Attn_WriteStateOp : Attn_Op<"write_state", [DeclareOpInterfaceMethods<Symbol
     MemoryEffects<[MemWrite]>]> {
   let summary = "Makes a value the content of a state";
   let description = [{
+    A value whose first axis is `part` where the state's is `batch` becomes the content of that many sentences, from
+    number `first` on.
+
     Constraints:
-    * (C1) `state` names an `attn.state`, and the value has its type.
+    * (C1) `state` names an `attn.state`, and the value has its type, but for such a first axis.
 
     Example:
     ```mlir
@@ -135,6 +138,11 @@ def Attn_WriteStateOp : Attn_Op<"write_state", [DeclareOpInterfaceMethods<Symbol
   }];
   let arguments = (ins Attn_Value:$value, FlatSymbolRefAttr:$state);
   let assemblyFormat = "$value `,` $state attr-dict `:` type($value)";
+  let extraClassDeclaration = [{
+    /// Where in the memory of states the value begins, whose state has an offset: a part of the batch at its first
+    /// sentence.
+    SizeAttr getBegin(StateOp state);
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -33,7 +33,21 @@ LogicalResult ReadStateOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult WriteStateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto state = symbols.lookupNearestSymbolFrom<StateOp>(*this, getStateAttr());
+  if (state && getValue().getType() == partOf(cast<RankedTensorType>(state.getType())))
+    return success();
   return verifySymbol<StateOp>(*this, symbols, getStateAttr(), getValue().getType());
+}
+
+SizeAttr WriteStateOp::getBegin(StateOp state) {
+  auto type = cast<RankedTensorType>(state.getType());
+  SizeAttr begin = *state.getOffset();
+  if (getValue().getType() == type)
+    return begin;
+  SizeAttr bytes = SizeAttr::getNamed(getContext(), firstOfPart).times(type.getElementTypeBitWidth() / 8);
+  for (unsigned axis = 1; axis < type.getRank(); ++axis)
+    bytes = bytes.times(extentOf(type, axis));
+  return begin.plus(bytes);
 }
 
 /// True where a kernel that is compiled for `inside` can be given `outside`.

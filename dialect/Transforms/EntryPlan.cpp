@@ -147,7 +147,7 @@ LogicalResult EntryPlan::placeWrites() {
     Planned &plan = planned[value];
     if (!call || plan.place)
       return write.emitOpError("writes a value that already has a place; attn-insert-copies has not run");
-    plan.place = makePlace(Memory::state, *state.getOffset(), value);
+    plan.place = makePlace(Memory::state, write.getBegin(state), value);
   }
   return success();
 }

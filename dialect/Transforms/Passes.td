@@ -380,6 +380,27 @@ def OutlineKernels : Attn_ModulePass<"attn-outline-kernels"> {
 // planned
 //===----------------------------------------------------------------------===//
 
+def EncodeByParts : Attn_ModulePass<"attn-encode-by-parts"> {
+  let summary = "Lets `encode` work on some sentences of a request at a time";
+  let description = [{
+    Needs: only calls and views in functions. Where `encode` writes states, one sentence after the other, its axes
+    `batch` become `part`, and what it writes goes to the states of the sentences from number `first` on: what few
+    sentences need stays in the caches. Recurrent encoders stay as they are: their matrices meet one position of
+    all sentences at a time.
+
+    Before:
+    ```mlir
+    func.func @encode(%ids: tensor<?x?xi32, #attn.axes<batch, source>>) {
+      attn.write_state %k, @keys : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+    ```
+    After:
+    ```mlir
+    func.func @encode(%ids: tensor<?x?xi32, #attn.axes<part, source>>) {
+      attn.write_state %k, @keys : tensor<?x?x8xf32, #attn.axes<part, source, width>>
+    ```
+  }];
+}
+
 def PlanMemory : Attn_ModulePass<"attn-plan-memory"> {
   let summary = "Gives each value, state and weight a place";
   let description = [{

@@ -46,8 +46,10 @@ void buildPipeline(OpPassManager &manager, Phase upTo) {
     manager.addPass(createPackMatrices());   // weights have the layout that kernels read
     manager.addPass(createOutlineKernels()); // only calls and views remain in entries
   }
-  if (upTo >= Phase::Planned)
-    manager.addPass(createPlanMemory()); // every value has a place
+  if (upTo >= Phase::Planned) {
+    manager.addPass(createEncodeByParts()); // few sentences are encoded at a time
+    manager.addPass(createPlanMemory());    // every value has a place
+  }
 }
 
 static void registerPhase(StringRef argument, StringRef leaves, Phase upTo) {

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "EncoderSession.h"
+#include "Batches.h"
 #include "Failure.h"
 #include "attnrt/ranges.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace attnrt {
 
@@ -17,13 +19,20 @@ EncoderSession::EncoderSession(std::shared_ptr<const Model> model, const attnrt_
   requireRoom("source length", room.source,
               encoder.sourceLimit.value_or(static_cast<int64_t>(ranges::sessionLength.high)));
   const int64_t tokens = int64_t(room.batch) * room.source;
+  int64_t mostRows = 0; // that are encoded together: of tokens and of sentences
+  const int64_t together =
+      arenaForParts("encode", room.batch, room.source, [&](int64_t count, int64_t length) {
+        setSize("batch", count);
+        setSize("source", length);
+        mostRows = std::max(mostRows, count * length + count);
+      });
   setSize("batch", room.batch);
   setSize("source", room.source);
   setSize("row", tokens);
   setSize("candidate", encoder.vocabulary);
-  arena = Memory(std::max({arenaFor("encode"), arenaFor("predict"), arenaFor("logits")}));
+  arena = Memory(std::max({together, arenaFor("predict"), arenaFor("logits")}));
   state = Memory(owner->stateBytes(sizes));
-  results = Memory((tokens + room.batch) * encoder.width * int64_t(sizeof(float)));
+  results = Memory(mostRows * encoder.width * int64_t(sizeof(float)));
   ids.resize(tokens);
   types.resize(tokens);
   lengths.resize(room.batch);
@@ -38,17 +47,9 @@ void EncoderSession::setSize(const char *name, int64_t value) {
     sizes[index] = value;
 }
 
-int64_t EncoderSession::paddedLength(const EncoderInput &input) const {
-  size_t longest = 0;
-  for (const attnrt_ids &source : input.sources)
-    longest = std::max(longest, source.count);
-  return static_cast<int64_t>(longest);
-}
-
-void EncoderSession::placeTypes(const EncoderInput &input, size_t longest) {
+void EncoderSession::checkTypes(const EncoderInput &input) const {
   const int32_t count = owner->encoder().tokenTypes;
   check(count > 0 || !input.types, ATTNRT_UNSUPPORTED, "the model has no token types");
-  std::fill_n(types.begin(), input.sources.size() * longest, 0);
   for (size_t s = 0; input.types && s < input.sources.size(); ++s) {
     const attnrt_ids &given = input.types[s];
     check(given.count == input.sources[s].count, ATTNRT_INVALID_ARGUMENT, "source ", s, " has ",
@@ -56,50 +57,71 @@ void EncoderSession::placeTypes(const EncoderInput &input, size_t longest) {
     for (size_t i = 0; i < given.count; ++i)
       check(given.ids[i] >= 0 && given.ids[i] < count, ATTNRT_INVALID_ARGUMENT, "type ", i, " of source ", s,
             " is ", given.ids[i], ", but the model has ", count, " types");
-    std::copy_n(given.ids, given.count, types.begin() + s * longest);
   }
 }
 
-std::vector<void *> EncoderSession::place(const EncoderInput &input) {
+void EncoderSession::checkInput(const EncoderInput &input) const {
   checkSources(input.sources, owner->encoder().vocabulary);
-  const size_t longest = paddedLength(input);
-  std::fill_n(ids.begin(), input.sources.size() * longest, owner->encoder().tokens.pad.value_or(0));
-  for (size_t s = 0; s < input.sources.size(); ++s) {
-    std::copy_n(input.sources[s].ids, input.sources[s].count, ids.begin() + s * longest);
-    lengths[s] = static_cast<int32_t>(input.sources[s].count);
+  checkTypes(input);
+}
+
+std::vector<void *> EncoderSession::place(const EncoderInput &input, std::span<const size_t> numbers) {
+  const bool hasTypes = owner->encoder().tokenTypes > 0;
+  size_t longest = 0;
+  for (const size_t number : numbers)
+    longest = std::max(longest, input.sources[number].count);
+  std::fill_n(ids.begin(), numbers.size() * longest, owner->encoder().tokens.pad.value_or(0));
+  std::fill_n(types.begin(), hasTypes ? numbers.size() * longest : 0, 0);
+  for (size_t row = 0; row < numbers.size(); ++row) {
+    const attnrt_ids &source = input.sources[numbers[row]];
+    std::copy_n(source.ids, source.count, ids.begin() + row * longest);
+    lengths[row] = static_cast<int32_t>(source.count);
+    if (input.types)
+      std::copy_n(input.types[numbers[row]].ids, source.count, types.begin() + row * longest);
   }
-  placeTypes(input, longest);
-  setSize("batch", static_cast<int64_t>(input.sources.size()));
+  setSize("batch", static_cast<int64_t>(numbers.size()));
   setSize("source", static_cast<int64_t>(longest));
   std::vector<void *> tensors = {ids.data(), lengths.data()};
-  if (owner->encoder().tokenTypes > 0)
+  if (hasTypes)
     tensors.push_back(types.data());
   return tensors;
+}
+
+/// Rows of a buffer with `width` numbers each are copied once they are known to be numbers.
+static void copyComputed(const float *rows, size_t count, float *to, const char *what) {
+  checkComputed(std::span<const float>(rows, count), what);
+  std::copy_n(rows, count, to);
 }
 
 void EncoderSession::encode(const EncoderInput &input, float *hidden, float *pooled) {
   const EncoderInfo &encoder = owner->encoder();
   check(encoder.hasPooler || !pooled, ATTNRT_UNSUPPORTED, "the model has no pooler");
-  if (input.sources.empty())
-    return;
-  std::vector<void *> tensors = place(input);
-  const int64_t longest = paddedLength(input), batch = static_cast<int64_t>(input.sources.size());
+  checkInput(input);
+  const size_t count = input.sources.size(), width = encoder.width;
+  std::vector<size_t> tokens(count), before(count), order(count), ends(count);
+  for (size_t s = 0; s < count; ++s)
+    tokens[s] = input.sources[s].count;
+  std::exclusive_scan(tokens.begin(), tokens.end(), before.begin(), size_t{0});
+  const size_t parts = makeBatches(tokens, room.batch, tokensTogether(), order.data(), ends.data());
   setSize("row", 1);
   setSize("candidate", 1);
-  float *padded = results.as<float>(), *firsts = padded + batch * longest * encoder.width;
-  tensors.push_back(padded);
-  if (encoder.hasPooler)
-    tensors.push_back(firsts);
-  call("encode", std::move(tensors));
-  for (int64_t s = 0; hidden && s < batch; ++s) {
-    const std::span<const float> states(padded + s * longest * encoder.width,
-                                        size_t(lengths[s]) * encoder.width);
-    checkComputed(states, "hidden states");
-    hidden = std::copy(states.begin(), states.end(), hidden);
-  }
-  if (pooled) {
-    checkComputed(std::span<const float>(firsts, batch * encoder.width), "pooled states");
-    std::copy_n(firsts, batch * encoder.width, pooled);
+  for (size_t part = 0, begin = 0; part < parts; begin = ends[part++]) {
+    const std::span<const size_t> numbers(order.data() + begin, ends[part] - begin);
+    std::vector<void *> tensors = place(input, numbers);
+    const size_t longest = tokens[numbers.back()];
+    float *padded = results.as<float>(), *firsts = padded + numbers.size() * longest * width;
+    tensors.push_back(padded);
+    if (encoder.hasPooler)
+      tensors.push_back(firsts);
+    call("encode", std::move(tensors));
+    for (size_t row = 0; row < numbers.size(); ++row) {
+      const size_t s = numbers[row];
+      if (hidden)
+        copyComputed(padded + row * longest * width, tokens[s] * width, hidden + before[s] * width,
+                     "hidden states");
+      if (pooled)
+        copyComputed(firsts + row * width, width, pooled + s * width, "pooled states");
+    }
   }
 }
 
@@ -120,11 +142,16 @@ void EncoderSession::predict(const EncoderInput &input, std::span<const attnrt_p
         "the model has no masked-token head");
   check(!best || (count >= 1 && count <= encoder.vocabulary), ATTNRT_OUT_OF_RANGE,
         "the candidates of a place must be from 1 to ", encoder.vocabulary, ", but are ", count);
+  checkInput(input);
   checkPlaces(input, places);
   if (places.empty())
     return;
-  std::vector<void *> tensors = place(input);
-  const int64_t longest = paddedLength(input);
+  std::vector<size_t> numbers(input.sources.size());
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  std::vector<void *> tensors = place(input, numbers);
+  size_t longest = 0;
+  for (const attnrt_ids &source : input.sources)
+    longest = std::max(longest, source.count);
   for (size_t i = 0; i < places.size(); ++i)
     rows[i] = static_cast<int32_t>(places[i].sentence * longest + places[i].position);
   setSize("row", static_cast<int64_t>(places.size()));

@@ -21,7 +21,7 @@ public:
                  Executor *executor);
 
   /// `hidden`: the rows of the first source's tokens, then of the second's; `pooled`: a row per source.
-  /// Either may be null.
+  /// Either may be null. Sources of similar length are encoded together, some at a time.
   void encode(const EncoderInput &input, float *hidden, float *pooled);
 
   /// The best `count` tokens at each place (place x count, best first); `ids` null: the log-probabilities of
@@ -30,14 +30,15 @@ public:
                float *logProbabilities);
 
 private:
-  /// Arguments of the entries, without the results.
-  std::vector<void *> place(const EncoderInput &input);
-  void placeTypes(const EncoderInput &input, size_t longest);
+  /// Tokens and types in range.
+  void checkInput(const EncoderInput &input) const;
+  void checkTypes(const EncoderInput &input) const;
   void checkPlaces(const EncoderInput &input, std::span<const attnrt_place> places) const;
+  /// Arguments of the entries for the sources of these numbers, without the results.
+  std::vector<void *> place(const EncoderInput &input, std::span<const size_t> numbers);
   void setSize(const char *name, int64_t value);
-  int64_t paddedLength(const EncoderInput &input) const;
 
-  Memory results;                                 // batch x source x width, batch x width
+  Memory results;                                 // batch x source x width, batch x width: encoded together
   std::vector<int32_t> ids, types, lengths, rows; // batch x source, batch x source, batch, row
   std::vector<float> logSums;                     // row
 };

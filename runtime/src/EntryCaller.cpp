@@ -28,6 +28,11 @@ int64_t EntryCaller::arenaFor(const char *entry) const {
   return index < 0 ? 0 : owner->arenaBytes(index, sizes);
 }
 
+int64_t EntryCaller::tokensTogether() const {
+  constexpr int64_t ofFloats = 512, ofNarrow = 192; // docs/tuning-notes.md
+  return (owner->manifest().weights.areFloats() ? ofFloats : ofNarrow) * context.threadCount();
+}
+
 void EntryCaller::call(const char *entry, std::vector<void *> tensors) {
   const int index = owner->manifest().findEntry(entry);
   check(index >= 0, ATTNRT_UNSUPPORTED, "the bundle has no entry '", entry, "'");

@@ -10,6 +10,7 @@
 #include "Memory.h"
 #include "Model.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <span>
@@ -45,6 +46,22 @@ protected:
   /// Bytes for the present sizes; 0 where the bundle has no such entry.
   int64_t arenaFor(const char *entry) const;
   void call(const char *entry, std::vector<void *> tensors);
+
+  /// Tokens, with padding, that are encoded together at most: so few that what one kernel computes of them is
+  /// still in the second cache when the next one reads it, so many that reading the weights for them pays.
+  int64_t tokensTogether() const;
+
+  /// The largest arena that `entry` needs for some sentences of `batch`, none of more than `length` tokens,
+  /// that are encoded together. `setSizes(sentences, tokens of each)` sets the sizes of a call.
+  template <typename SetSizes>
+  int64_t arenaForParts(const char *entry, int64_t batch, int64_t length, SetSizes setSizes) {
+    int64_t most = 0;
+    for (int64_t sentences = 1; sentences <= std::min(batch, tokensTogether()); ++sentences) {
+      setSizes(sentences, sentences == 1 ? length : std::min(length, tokensTogether() / sentences));
+      most = std::max(most, arenaFor(entry));
+    }
+    return most;
+  }
 
   /// None empty or too long, all ids below `vocabulary`.
   void checkSources(std::span<const attnrt_ids> sources, int32_t vocabulary) const;

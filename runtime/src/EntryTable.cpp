@@ -14,8 +14,8 @@ struct ExpectedEntry {
   std::vector<TensorInfo> arguments, results;
 };
 
-/// Of a model that decodes; the first two are always there.
-std::vector<ExpectedEntry> expectedEntries(const std::string &vocabulary) {
+/// Of a model that decodes; the first two are always there. `encoded`: the size of what is encoded at a time.
+std::vector<ExpectedEntry> expectedEntries(const std::string &vocabulary, const std::string &encoded) {
   const TensorInfo lengths{"source_lengths", "i32", {"batch"}};
   const TensorInfo targets{"target_ids", "i32", {"batch", "target"}};
   const std::vector<TensorInfo> step = {{"ids", "i32", {"row", "1"}},
@@ -24,7 +24,7 @@ std::vector<ExpectedEntry> expectedEntries(const std::string &vocabulary) {
                                         {"ancestors", "i32", {"row", "capacity"}},
                                         lengths};
   return {
-      {"encode", {{"source_ids", "i32", {"batch", "source"}}, lengths}, {}},
+      {"encode", {{"source_ids", "i32", {encoded, "source"}}, {"source_lengths", "i32", {encoded}}}, {}},
       {"step",
        step,
        {{"scores", "f32", {"row", "1", "candidate"}}, {"candidates", "i32", {"row", "1", "candidate"}}}},
@@ -109,8 +109,12 @@ void checkEntries(const Manifest &manifest, const std::vector<ExpectedEntry> &en
 void checkDecoderEntries(const Manifest &manifest) {
   checkSizes(manifest, {"batch", "candidate", "capacity", "history", "row", "slot", "source", "target"});
   const std::string vocabulary = std::to_string(manifest.decoder->targetVocabulary);
+  const bool hasParts = manifest.findSize("part") >= 0;
+  if (hasParts)
+    checkSizes(manifest, {"first"});
   checkEntries(manifest,
-               manifest.decoder->hasSource ? expectedEntries(vocabulary) : expectedPromptEntries(vocabulary),
+               manifest.decoder->hasSource ? expectedEntries(vocabulary, hasParts ? "part" : "batch")
+                                           : expectedPromptEntries(vocabulary),
                2);
 }
 

@@ -18,6 +18,8 @@ class KernelContext : public attnrt_kernel_context {
 public:
   explicit KernelContext(Executor &executor);
 
+  int threadCount() const { return executor.threadCount(); }
+
   /// Runs entry number `entry` of the model; a code other than 0 becomes a failure with the first message.
   void call(const Model &model, int entry, attnrt_invocation invocation);
 

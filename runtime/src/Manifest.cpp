@@ -389,6 +389,11 @@ bool TokensInfo::isLanguage(int32_t id) const {
   return std::any_of(languages.begin(), languages.end(), [&](const auto &each) { return each.second == id; });
 }
 
+bool WeightsInfo::areFloats() const {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [](const WeightInfo &tensor) { return tensor.elementBytes == sizeof(float); });
+}
+
 int Manifest::findEntry(std::string_view wanted) const {
   const auto found =
       std::find_if(entries.begin(), entries.end(), [&](const auto &e) { return e.name == wanted; });

@@ -103,6 +103,9 @@ struct WeightsInfo {
   std::string file, hash;
   int64_t bytes = 0; // of the data part
   std::vector<WeightInfo> tensors;
+
+  /// Whether all of them are of float32.
+  bool areFloats() const;
 };
 
 /// One recorded decoding, or what an encoder gave for the source's last token; see Golden.h.

@@ -29,10 +29,23 @@ Session::Session(std::shared_ptr<const Model> model, const attnrt_session_option
 void Session::resolve() {
   for (const char *name : {"batch", "candidate", "capacity", "history", "row", "slot", "source", "target"})
     places.push_back(owner->manifest().findSize(name));
+  partPlace = owner->manifest().findSize("part");
+  firstPlace = owner->manifest().findSize("first");
 }
 
 int64_t Session::arenaFor(uint32_t use, const char *entry) const {
   return room.uses & use ? EntryCaller::arenaFor(entry) : 0;
+}
+
+int64_t Session::arenaForEncoding() {
+  if (partPlace < 0)
+    return EntryCaller::arenaFor("encode");
+  const int64_t bytes = arenaForParts("encode", room.batch, room.source, [&](int64_t part, int64_t length) {
+    sizes[partPlace] = part;
+    size(Source) = length;
+  });
+  size(Source) = room.source;
+  return bytes;
 }
 
 void Session::allocate() {
@@ -48,7 +61,7 @@ void Session::allocate() {
   const int64_t ends = owner->decoder().tokens.ends.size();
   size(Candidate) = std::min(vocabulary, (1 + ends) * room.beam + room.suppressed + ends);
 
-  arena = Memory(std::max({EntryCaller::arenaFor("encode"), EntryCaller::arenaFor("prefill"),
+  arena = Memory(std::max({arenaForEncoding(), EntryCaller::arenaFor("prefill"),
                            arenaFor(ATTNRT_USE_DECODE, "step"), arenaFor(ATTNRT_USE_SAMPLE, "logits"),
                            arenaFor(ATTNRT_USE_SCORE, "score"), arenaFor(ATTNRT_USE_ATTEND, "attend")}));
   state = Memory(owner->stateBytes(sizes));
@@ -104,9 +117,22 @@ void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPos
   size(Capacity) = lastPosition;
   size(History) = size(Target) = size(Candidate) = 1;
   if (!hasPrompts())
-    return call("encode", {sourceIds.data(), sourceLengths.data()});
+    return encodeParts();
   const int64_t wanted = size(Source) - 1 + lastPosition; // the last token's successor is not read again
   size(Capacity) = std::min(wanted, owner->decoder().targetLimit.value_or(wanted));
+}
+
+/// Some sentences at a time, unless the encoder is recurrent.
+void Session::encodeParts() {
+  if (partPlace < 0)
+    return call("encode", {sourceIds.data(), sourceLengths.data()});
+  const int64_t batch = size(Batch), length = size(Source);
+  const int64_t together = std::max<int64_t>(1, tokensTogether() / length);
+  for (int64_t first = 0; first < batch; first += together) {
+    sizes[firstPlace] = first;
+    sizes[partPlace] = std::min(together, batch - first);
+    call("encode", {sourceIds.data() + first * length, sourceLengths.data() + first});
+  }
 }
 
 /// Fills the caches with the prompts but for their last tokens, which the first step reads.

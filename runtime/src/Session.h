@@ -70,6 +70,8 @@ private:
   std::vector<void *> stepArguments();
   bool hasPrompts() const { return !owner->decoder().hasSource; }
   int64_t mostPositions() const { return int64_t(room.target) + (hasPrompts() ? room.source : 0); }
+  int64_t arenaForEncoding();
+  void encodeParts();
   void placeSources(std::span<const attnrt_ids> sources);
   void prefill();
   void placeRows(const std::vector<StepRow> &next);
@@ -79,7 +81,8 @@ private:
   int64_t &size(Size which) { return sizes[places[which]]; }
   int64_t size(Size which) const { return sizes[places[which]]; }
 
-  std::vector<int> places; // of each Size in `sizes`
+  std::vector<int> places;             // of each Size in `sizes`
+  int partPlace = -1, firstPlace = -1; // of the sizes `part` and `first`; -1: all is encoded at once
   Memory results;
   std::vector<int32_t> sourceIds, sourceLengths;  // batch x source, batch
   std::vector<int32_t> starts;                    // batch

@@ -1,11 +1,11 @@
 //===- SessionApi.cpp - the C interface: pools, sessions, decoding -----------===//
 // SPDX-License-Identifier: Apache-2.0
 
+#include "Batches.h"
 #include "Handles.h"
 #include "attnrt/ranges.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace attnrt {
 namespace {
@@ -163,19 +163,7 @@ attnrt_status attnrt_make_batches(size_t count, const size_t *lengths, size_t ma
     requirePointer(order, "order");
     requirePointer(ends, "ends");
     check(max_sequences > 0, ATTNRT_INVALID_ARGUMENT, "'max_sequences' is 0; a batch has 1 or more");
-    std::iota(order, order + count, size_t{0});
-    if (max_tokens > 0)
-      std::stable_sort(order, order + count, [&](size_t a, size_t b) { return lengths[a] < lengths[b]; });
-    size_t begin = 0;
-    for (size_t i = 1; i <= count; ++i) {
-      // Sorted, the newest sequence is the longest, to which the others are padded.
-      const bool isFull = i == count || i - begin == max_sequences ||
-                          (max_tokens > 0 && lengths[order[i]] > max_tokens / (i - begin + 1));
-      if (!isFull)
-        continue;
-      ends[(*batch_count)++] = i;
-      begin = i;
-    }
+    *batch_count = makeBatches({lengths, count}, max_sequences, max_tokens, order, ends);
   });
 }
 

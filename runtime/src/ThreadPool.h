@@ -35,6 +35,9 @@ public:
   /// caller is a kernel.
   int run(const ParallelLoop &loop) noexcept;
 
+  /// How many threads work on a loop, as far as is known: 1 where the host program has them.
+  virtual int threadCount() const { return 1; }
+
 protected:
   /// Shared by the threads that work on one loop: each takes the next index until there is none.
   class Progress {
@@ -62,6 +65,8 @@ public:
   /// `threads` counts the caller's: 1 starts none.
   explicit ThreadPool(int threads);
   ~ThreadPool() override;
+
+  int threadCount() const override { return static_cast<int>(threads.size()) + 1; }
 
 private:
   struct Job {

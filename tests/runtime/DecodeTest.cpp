@@ -36,6 +36,18 @@ TEST_F(Decode, ResultsAreBitEqualAloneAndTogether) {
     expectSame(together[s], alone.decode({{testSources()[s]}}, options)[0]);
 }
 
+// Weights of float32: 512 tokens at a time for each thread.
+TEST_F(Decode, SomeSentencesAreEncodedAtATime) {
+  std::vector<Ids> sources;
+  for (int s = 0; s < 70; ++s)
+    sources.push_back(Ids(1 + s % 16, 3 + s % 8));
+  const auto together = session(70, 1, 12).decode(sources, model.decodeOptions());
+  EXPECT_EQ(3, toy::trace().encodes); // 32, 32 and 6 of 16 tokens each
+  auto alone = session(1, 1, 12);
+  for (size_t s = 0; s < sources.size(); ++s)
+    expectSame(together[s], alone.decode({{sources[s]}}, model.decodeOptions())[0]);
+}
+
 TEST_F(Decode, NoSourcesGiveNoResults) {
   auto opened = session(8, 3, 12);
   EXPECT_TRUE(opened.decode({}, model.decodeOptions()).empty());

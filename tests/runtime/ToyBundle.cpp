@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The sizes in the order of the manifest.
-enum { Batch, Candidate, Capacity, History, Row, Slot, Source, Target };
+enum { Batch, Candidate, Capacity, First, History, Part, Row, Slot, Source, Target };
 
 /// Logits from a number: spread widely enough that searches differ, and never equal.
 std::vector<float> spreadLogits(uint64_t seed) {
@@ -72,10 +72,11 @@ template <typename Element> Element *tensor(const attnrt_invocation &call, int i
 int32_t encode(const attnrt_invocation *call) {
   State state(*call);
   const int32_t *ids = tensor<int32_t>(*call, 0), *lengths = tensor<int32_t>(*call, 1);
-  for (int64_t b = 0; b < call->sizes[Batch]; ++b)
-    state.source(b) = hashIds(ids + b * call->sizes[Source], lengths[b]);
+  for (int64_t b = 0; b < call->sizes[Part]; ++b)
+    state.source(call->sizes[First] + b) = hashIds(ids + b * call->sizes[Source], lengths[b]);
+  trace().encodes++;
   std::memset(call->arena, 0xa5,
-              64 + 4 * call->sizes[Batch] * call->sizes[Source]); // all of what was promised
+              64 + 4 * call->sizes[Part] * call->sizes[Source]); // all of what was promised
   return 0;
 }
 
@@ -163,7 +164,7 @@ int32_t attend(const attnrt_invocation *call) {
   return 0;
 }
 
-int64_t encodeArena(const int64_t *sizes) { return 64 + 4 * sizes[Batch] * sizes[Source]; }
+int64_t encodeArena(const int64_t *sizes) { return 64 + 4 * sizes[Part] * sizes[Source]; }
 int64_t stepArena(const int64_t *sizes) { return 64 * sizes[Row] * sizes[Candidate]; }
 int64_t otherArena(const int64_t *) { return 64; }
 int64_t stateBytes(const int64_t *sizes) { return 64 * sizes[Batch] + 4 * sizes[Capacity] * sizes[Slot]; }
@@ -207,8 +208,10 @@ Json entryList() {
   const Json rowArguments = {tensorInfo("ids", "i32", {"row", 1}), tensorInfo("positions", "i32", {"row"}),
                              tensorInfo("sources", "i32", {"row"}),
                              tensorInfo("ancestors", "i32", {"row", "capacity"}), lengths};
-  return {entryInfo("encode", {tensorInfo("source_ids", "i32", {"batch", "source"}), lengths}, Json::array(),
-                    "64 + 4 * batch * source"),
+  return {entryInfo("encode",
+                    {tensorInfo("source_ids", "i32", {"part", "source"}),
+                     tensorInfo("source_lengths", "i32", {"part"})},
+                    Json::array(), "64 + 4 * part * source"),
           entryInfo("step", rowArguments,
                     {tensorInfo("scores", "f32", {"row", 1, "candidate"}),
                      tensorInfo("candidates", "i32", {"row", 1, "candidate"})},
@@ -283,7 +286,7 @@ Json manifest() {
       {"format", 1},
       {"name", "toy"},
       {"kind", "encoder_decoder"},
-      {"sizes", {"batch", "candidate", "capacity", "history", "row", "slot", "source", "target"}},
+      {"sizes", {"batch", "candidate", "capacity", "first", "history", "part", "row", "slot", "source", "target"}},
       {"entries", entryList()},
       {"state", "64 * batch + 4 * capacity * slot"},
       {"limits", {{"source", 32}, {"target", 24}}},

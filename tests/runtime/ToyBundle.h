@@ -31,7 +31,7 @@ float nextLogSum(const Ids &source, const Ids &history);
 
 /// What happened inside the entries, to be checked from outside.
 struct Trace {
-  std::atomic<int> steps{0};
+  std::atomic<int> encodes{0}, steps{0};
   std::atomic<int64_t> rows{0};    // of all steps
   std::atomic<int> failAtStep{-1}; // that step reports an error
   std::atomic<float> shift{0};     // of the log-probabilities of steps

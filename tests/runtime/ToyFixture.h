@@ -20,6 +20,7 @@ inline const std::vector<Ids> &testSources() {
 class Fixture : public testing::Test {
 protected:
   Fixture() : model(descriptor(), folder.path()) {
+    trace().encodes = 0;
     trace().steps = 0;
     trace().rows = 0;
     trace().failAtStep = -1;

@@ -54,8 +54,12 @@ void scheduleRowNorm(RowNormStages &stages, int lanes, Func consumer, Var row) {
 void scheduleQuantisedRows(QuantisedRowsStages &stages, int lanes) {
   scheduleRows(stages.scales.compute_root(), {stages.column, stages.row}, 1);
   stages.scales.bound(stages.column, 0, 2).unroll(stages.column);
-  for (Func extreme : {stages.smallest, stages.largest})
-    scheduleLaneSum(extreme, stages.lane, stages.lanes, stages.scales, stages.row);
+  Func extremes = stages.extremes;
+  scheduleLaneSum(extremes, stages.lane, stages.lanes, stages.scales, stages.row);
+  extremes.bound(stages.lane, 0, stages.together).unroll(stages.lane);
+  extremes.update().unroll(stages.lane);
+  stages.folded.compute_at(stages.scales, stages.row).store_in(MemoryType::Stack);
+  stages.folded.bound(stages.lane, 0, stages.lanes).vectorize(stages.lane);
   Func bytes = stages.bytes;
   bytes.compute_root().bound(stages.column, 0, stages.stored);
   // All stages of a row before the next row.

@@ -2,7 +2,7 @@
 // RUN: attnc-opt --attn-planned %S/../Inputs/tiny.mlir | attnc-opt | FileCheck %s
 // All phases on a small encoder-decoder: which kernels each entry calls, in order.
 
-// CHECK: attn.sizes = ["batch", "candidate", "capacity", "history", "row", "slot", "source", "target"]
+// CHECK: attn.sizes = ["batch", "candidate", "capacity", "first", "history", "part", "row", "slot", "source", "target"]
 
 // CHECK-LABEL: func.func @encode(
 // CHECK: attn.call @embed_64_scale_positions(
@@ -11,7 +11,7 @@
 // CHECK: attn.call @linear_64x64_add_layer_norm(
 // CHECK: attn.call @linear_64x128_relu(
 // CHECK: attn.call @linear_128x64_add_layer_norm(
-// CHECK: attn.call @linear_64x128({{.*}}) places [#attn.place<state, <0>>]
+// CHECK: attn.call @linear_64x128({{.*}}) places [#attn.place<state, <512 * first * source>>]
 // CHECK-NOT: attn.call
 // CHECK: return{{$}}
 

@@ -1,0 +1,80 @@
+// RUN: attnc-opt --attn-encode-by-parts --attn-plan-memory --split-input-file %s | FileCheck %s
+
+// What is encoded goes to its sentences' place in the states, which have room for all of the batch.
+// CHECK: attn.sizes = ["batch", "first", "part", "row", "source"]
+// CHECK-SAME: attn.state_bytes = #attn.size<128 * batch * source>
+!x = tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+!narrow = tensor<?x?x16xf32, #attn.axes<batch, source, width>>
+!rows = tensor<?x8xf32, #attn.axes<batch * source, width>>
+!wide = tensor<?x16xf32, #attn.axes<batch * source, width>>
+attn.state @keys : !x
+attn.state @values : !narrow
+attn.kernel @rows {
+^bb0(%in: tensor<?x8xf32, #attn.axes<row, width>>):
+  attn.yield %in : tensor<?x8xf32, #attn.axes<row, width>>
+}
+attn.kernel @widen {
+^bb0(%in: tensor<?x8xf32, #attn.axes<row, width>>, %weight: tensor<16x8xf32>):
+  %0 = attn.linear %in, %weight : (tensor<?x8xf32, #attn.axes<row, width>>, tensor<16x8xf32>) -> tensor<?x16xf32, #attn.axes<row, width>>
+  attn.yield %0 : tensor<?x16xf32, #attn.axes<row, width>>
+}
+attn.weight @w from ["w"] : tensor<16x8xf32>
+
+// CHECK-LABEL: func.func @encode(
+// CHECK-SAME: tensor<?x?x8xf32, #attn.axes<part, source, width>>
+// CHECK-SAME: attn.arena = #attn.size<0>
+// CHECK: attn.collapse {{.*}} -> tensor<?x8xf32, #attn.axes<part * source, width>>
+// CHECK: attn.call @rows({{.*}}) places [#attn.place<state, <32 * first * source>>]
+// CHECK: attn.write_state %{{.*}}, @keys : tensor<?x?x8xf32, #attn.axes<part, source, width>>
+// CHECK: attn.call @widen({{.*}}) places [#attn.place<state, <64 * batch * source + 64 * first * source>>]
+func.func @encode(%x: !x) {
+  %0 = attn.collapse %x : (!x) -> !rows
+  %1 = attn.call @rows(%0) : (!rows) -> !rows
+  %2 = attn.expand %1 : (!rows) -> !x
+  attn.write_state %2, @keys : !x
+  %w = attn.get_weight @w : tensor<16x8xf32>
+  %3 = attn.call @widen(%0, %w) : (!rows, tensor<16x8xf32>) -> !wide
+  %4 = attn.expand %3 : (!wide) -> !narrow
+  attn.write_state %4, @values : !narrow
+  return
+}
+// CHECK-LABEL: func.func @step(
+// CHECK: attn.read_state @keys : tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+func.func @step(%sources: tensor<?xi32, #attn.axes<row>>) {
+  %0 = attn.read_state @keys : !x
+  return
+}
+
+// -----
+
+// An encoder without states, as one that stands alone, gives what it computes to the caller.
+// CHECK: attn.sizes = ["batch"]
+!row = tensor<?x8xf32, #attn.axes<batch, width>>
+attn.kernel @rows {
+^bb0(%in: tensor<?x8xf32, #attn.axes<row, width>>):
+  attn.yield %in : tensor<?x8xf32, #attn.axes<row, width>>
+}
+// CHECK-LABEL: func.func @encode(
+// CHECK-SAME: tensor<?x8xf32, #attn.axes<batch, width>>
+func.func @encode(%x: !row) -> !row {
+  %0 = attn.call @rows(%x) : (!row) -> !row
+  return %0 : !row
+}
+
+// -----
+
+// A state that is not kept sentence by sentence is written for all of them.
+// CHECK: attn.sizes = ["batch", "row"]
+!table = tensor<?x?xf32, #attn.axes<row, batch>>
+attn.state @table : !table
+attn.kernel @copy {
+^bb0(%in: !table):
+  attn.yield %in : !table
+}
+// CHECK-LABEL: func.func @encode(
+// CHECK-SAME: tensor<?x?xf32, #attn.axes<row, batch>>
+func.func @encode(%x: !table) {
+  %0 = attn.call @copy(%x) : (!table) -> !table
+  attn.write_state %0, @table : !table
+  return
+}
