@@ -29,6 +29,10 @@ public:
   }
 
   AttentionStages build() {
+    if (tiles.onlyBounded) {
+      buildAttended();
+      return s;
+    }
     if (in.keyStart)
       buildFirstKey();
     buildSeen();
@@ -142,9 +146,29 @@ private:
         plus(s.products(at), term(s.turned(s.query, s.inner, s.queryBlock, s.head, s.batch), s.inner, key));
   }
 
-  void buildExternalProducts(const std::vector<Var> &at) {
+  void buildScaled() {
     s.scaled = Func("scaled");
     s.scaled(s.width, s.query, s.queryBlock, s.head, s.batch) = scaledQuery(s.width);
+  }
+
+  /// One stage scores, weighs and mixes.
+  void buildAttended() {
+    buildScaled();
+    Expr query = min(s.queryBlock * tiles.queries + s.query, queries - 1);
+    Expr start = in.keyStart ? max(in.keyStart(query, s.batch), 0) : 0;
+    s.bounds = Func("bounds");
+    s.bounds(s.query, s.side, s.queryBlock, s.head, s.batch) =
+        select(s.side == 0, start, min(in.keyEnd(query, s.batch), keys));
+    s.attended = Func("attended");
+    s.attended.define_extern(tiles.external->attend,
+                             {s.scaled, s.bounds, in.memory[0], in.memory[1], Expr(in.width),
+                              Expr(in.valueWidth), Expr(in.keyGroup), Expr(in.valueGroup), queries},
+                             Float(32), {s.width, s.query, s.queryBlock, s.head, s.batch}, NameMangling::C);
+    s.context = s.attended(s.width, s.query % tiles.queries, s.query / tiles.queries, s.head, s.batch);
+  }
+
+  void buildExternalProducts(const std::vector<Var> &at) {
+    buildScaled();
     s.turned.define_extern(tiles.external->turn, {s.scaled, Expr(in.width)}, UInt(32),
                            {s.query, s.pair, s.panel, s.queryBlock, s.head, s.batch}, NameMangling::C);
     s.products.define_extern(

@@ -35,6 +35,7 @@ struct AttentionInputs {
   /// defined where nothing but the bounds above hides keys.
   std::function<Halide::Expr(const Coordinates &at)> mayBeSeen;
   std::vector<Halide::ImageParam> memory; // keys and values as external stages read them; empty: none can
+  bool onlyBounded = false;               // `keyStart` and `keyEnd` of a query are all that hides its keys
   int width = 0;                          // of queries and keys
   int valueWidth = 0;
 };
@@ -44,9 +45,10 @@ constexpr int KeptQueries = 32;
 
 /// Names of the functions of emit/shim that add up products of bfloat16.
 struct ExternalAttention {
-  const char *turn;  // queries, by the 32, for `score`
-  const char *score; // queries and 32 keys
-  const char *mix;   // a block of values, by the weights of their scores
+  const char *turn;   // queries, by the 32, for `score`
+  const char *score;  // queries and 32 keys
+  const char *mix;    // a block of values, by the weights of their scores
+  const char *attend; // all of attention, where bounds alone hide keys
 };
 
 struct AttentionTiles {
@@ -57,6 +59,7 @@ struct AttentionTiles {
   int heads = 1;        // of a task, side by side: their parts of a key lie together (one by one only)
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
+  bool onlyBounded = false;                    // `external` attends by itself
   int serves = 0; // inputs of up to so many queries; the last tiles of a list serve any number
 };
 
@@ -83,8 +86,10 @@ struct AttentionStages {
   Halide::Func decay, share;  // query x block ...: what the sums so far, and the block's, are multiplied with
   Halide::Func state;         // width + lanes x query ...: context, then the sum of weights
   Halide::Func inverse;       // query ...
+  Halide::Func bounds;        // query x 2 x ...: where an external stage's keys begin and end, query by query
+  Halide::Func attended;      // width x query ...: an external stage's context
   Halide::Expr context;       // at (width, query, head, batch)
-  Halide::Var width{"width"}, pair{"pair"}, panel{"panel"}, lane{"lane"}, query{"query"},
+  Halide::Var width{"width"}, pair{"pair"}, panel{"panel"}, lane{"lane"}, side{"side"}, query{"query"},
       keyInTile{"keyInTile"}, key{"key"}, tile{"tile"}, block{"block"}, queryBlock{"queryBlock"},
       head{"head"}, batch{"batch"};
   Halide::RDom looked;      // seen: x: key at once, y: keys, z: query

@@ -232,9 +232,9 @@ static bool canBeExternal(const CpuTarget &cpu, int width, int valueWidth) {
 /// Some queries by 32 keys; 32 by 32 are four of AMX's tiles.
 static AttentionSchedule chooseExternal(const CpuTarget &cpu, int width, int valueWidth, int queries) {
   static constexpr ExternalAttention byTiles = {"attnc_turn_bfloats", "attnc_score_bfloats",
-                                                "attnc_mix_bfloats"};
+                                                "attnc_mix_bfloats", "attnc_attend_bfloats"};
   static constexpr ExternalAttention byVectors = {"attnc_turn_bfloat_vectors", "attnc_score_bfloat_vectors",
-                                                  "attnc_mix_bfloat_vectors"};
+                                                  "attnc_mix_bfloat_vectors", "attnc_attend_bfloat_vectors"};
   AttentionTiles tiles{queries, KeysPerBlock, 32, attentionLanes(cpu, width, valueWidth)};
   tiles.external = cpu.hasMatrixTiles ? &byTiles : &byVectors;
   tiles.serves = queries;
@@ -259,9 +259,21 @@ static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int value
   return schedule;
 }
 
-// Keys and values are rounded for each block of queries: for 64 of them half as often as for 32.
-std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool rounds) {
-  if (rounds && canBeExternal(cpu, width, valueWidth))
+/// One call for a block of queries, of which it works on 32 at a time.
+static AttentionSchedule chooseBounded(const CpuTarget &cpu, const AttentionInputs &inputs, int queries) {
+  AttentionSchedule schedule = chooseExternal(cpu, inputs.width, inputs.valueWidth, queries);
+  schedule.tiles.onlyBounded = true;
+  return schedule;
+}
+
+// Keys and values are rounded for each block of queries: for 256 of them an eighth as often as for 32. A
+// block's queries are scaled whether there are as many or not.
+std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const AttentionInputs &inputs) {
+  const int width = inputs.width, valueWidth = inputs.valueWidth;
+  bool rounds = !inputs.memory.empty() && canBeExternal(cpu, width, valueWidth);
+  if (rounds && inputs.onlyBounded)
+    return {chooseBounded(cpu, inputs, 64), chooseBounded(cpu, inputs, 128), chooseBounded(cpu, inputs, 256)};
+  if (rounds)
     return {chooseExternal(cpu, width, valueWidth, 32), chooseExternal(cpu, width, valueWidth, 64)};
   return {chooseBlocks(cpu, width, valueWidth)};
 }

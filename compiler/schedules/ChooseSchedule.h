@@ -42,9 +42,8 @@ struct AttentionSchedule {
   int contextColumns = 1; // and columns of the value
 };
 
-/// Blocks of queries, in the order of the numbers of queries that each of the schedules serves. `rounds`:
-/// whether external stages may sum up products of bfloat16.
-std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, int width, int valueWidth, bool rounds);
+/// Blocks of queries, in the order of the numbers of queries that each of the schedules serves.
+std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const AttentionInputs &inputs);
 
 /// Queries one by one: of a step, and a few of a graph, where that takes less time than a block of them.
 /// `heads`: as many may be worked on side by side.

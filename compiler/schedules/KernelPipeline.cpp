@@ -207,6 +207,7 @@ AttentionInputs PipelineBuilder::attentionInputs(const AttentionMatch &match) {
   if (match.isRounded())
     inputs.memory = region.memory({key, context.getRhs()});
   inputs.queryFactor = match.onlyMasked ? match.factor * Log2E : match.factor;
+  inputs.onlyBounded = match.onlyMasked;
   inputs.width = widthOf(query);
   inputs.valueWidth = widthOf(context.getRhs());
   return inputs;
@@ -260,8 +261,7 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
   if (isOneQuery || (queries.isDynamicDim(2) && isOfGraph))
     schedules.push_back(chooseStepAttention(cpu, inputs.width, inputs.valueWidth, heads));
   if (!isOneQuery)
-    llvm::append_range(schedules,
-                       chooseAttention(cpu, inputs.width, inputs.valueWidth, !inputs.memory.empty()));
+    llvm::append_range(schedules, chooseAttention(cpu, inputs));
   std::vector<AttentionTiles> tiles;
   for (const AttentionSchedule &schedule : schedules)
     tiles.push_back(schedule.tiles);

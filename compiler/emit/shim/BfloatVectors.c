@@ -5,7 +5,7 @@
  * a block, inside the loops that Halide makes, where it has no such stage.
  */
 
-#include "ExternalAttention.h"
+#include "BoundedAttention.h"
 
 static inline __m512i addProducts(__m512i sums, __m512i pair, __m512i weights) {
   return (__m512i)_mm512_dpbf16_ps((__m512)sums, (__m512bh)pair, (__m512bh)weights);
@@ -57,4 +57,19 @@ int attnc_mix_bfloat_vectors(buffer *scores, buffer *maxima, buffer *input, buff
                              int keys, int group, int queries, buffer *context, buffer *sums) {
   mixing m = {scores, maxima, input, range, width, keys, group, queries, context, sums};
   return mixRounded(&m, readPairs, multiplyWeights);
+}
+
+static void multiplyPanel(const block *all, int panel) {
+  block b = *all;
+  b.panels += panel * b.panelBytes;
+  b.sums += panel * GroupBytes;
+  b.panelCount = 1;
+  multiplyStripes(&b, 0);
+}
+
+/* Attention where bounds alone hide keys: see attend. */
+int attnc_attend_bfloat_vectors(buffer *queries, buffer *bounds, buffer *keys, buffer *values, int width,
+                                int valueWidth, int keyGroup, int valueGroup, int count, buffer *context) {
+  attention a = {queries, bounds, keys, values, width, valueWidth, keyGroup, valueGroup, count, context};
+  return attend(&a, multiplyPanel);
 }

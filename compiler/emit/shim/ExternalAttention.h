@@ -33,17 +33,20 @@ typedef struct {
   int bytes;           /* of a number */
 } memory;
 
-/* `sums` ends in the axes block, block of queries, head and batch; `group` heads share one of `input`. */
-static inline memory findKeys(const buffer *input, const buffer *sums, int keys, int group) {
-  const axis *of = input->axes, *block = &sums->axes[sums->rank - 4];
-  int first = block[0].min * keys, head = block[2].min / group;
+/* From key `first` on. `sums` ends in the axes head and batch; `group` heads share one of `input`. */
+static inline memory findKeys(const buffer *input, const buffer *sums, int first, int group) {
+  const axis *of = input->axes, *last = &sums->axes[sums->rank - 2];
+  int head = last[0].min / group;
   long at = (first - of[1].min) * (long)of[1].stride + (head - of[2].min) * (long)of[2].stride +
-            (block[3].min - of[3].min) * (long)of[3].stride;
+            (last[1].min - of[3].min) * (long)of[3].stride;
   int bytes = bytesOf(input);
   memory found = {input->host + at * bytes, of[1].stride * (long)bytes, of[1].min + of[1].extent - first,
                   bytes};
   return found;
 }
+
+/* The first key of the block of so many that a stage's result is of. */
+static inline int firstOfBlock(const buffer *sums, int keys) { return sums->axes[sums->rank - 4].min * keys; }
 
 /* Asks for the first key of what a task reads: others are there. */
 static inline void askForKeys(buffer *input, const buffer *sums, int width, int group) {
@@ -55,10 +58,10 @@ static inline void askForKeys(buffer *input, const buffer *sums, int width, int 
   ask(&input->axes[3], batch->min, batch->extent);
 }
 
-/* 16 rows of 16 words, `stride` bytes apart, become 16 columns, `to` bytes apart. */
-static inline void turnWords(const uint8_t *from, long stride, uint8_t *to, long toStride) {
-  __m512i rows[16], pairs[16], fours[16];
-  UNROLL for (int i = 0; i < 16; ++i) rows[i] = _mm512_loadu_si512(from + i * stride);
+/* 16 rows of 16 words become 16 columns, `toStride` bytes apart. */
+static inline __attribute__((always_inline)) void turnVectors(const __m512i *rows, uint8_t *to,
+                                                              long toStride) {
+  __m512i pairs[16], fours[16];
   UNROLL for (int i = 0; i < 16; i += 2) {
     pairs[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
     pairs[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
@@ -78,6 +81,13 @@ static inline void turnWords(const uint8_t *from, long stride, uint8_t *to, long
     _mm512_storeu_si512(to + (8 + c) * toStride, _mm512_shuffle_i32x4(low, high, 0xdd));
     _mm512_storeu_si512(to + (12 + c) * toStride, _mm512_shuffle_i32x4(lowOdd, highOdd, 0xdd));
   }
+}
+
+/* The same of rows in memory, `stride` bytes apart. */
+static inline void turnWords(const uint8_t *from, long stride, uint8_t *to, long toStride) {
+  __m512i rows[16];
+  UNROLL for (int i = 0; i < 16; ++i) rows[i] = _mm512_loadu_si512(from + i * stride);
+  turnVectors(rows, to, toStride);
 }
 
 /* Queries, float width x query ..., become panels of words of pairs, query x pair x panel ...; zeros fill up
@@ -123,7 +133,7 @@ static inline int scoreRounded(buffer *input, buffer *queries, int width, int ke
     ask(&queries->axes[2], 0, sums->axes[0].extent / PanelColumns);
     return 0;
   }
-  memory found = findKeys(input, sums, keys, group);
+  memory found = findKeys(input, sums, firstOfBlock(sums, keys), group);
   int first = sums->axes[2].min * PanelColumns, left = found.count - first;
   block b = {.rows = found.rows + first * found.stride,
              .rowBytes = found.stride,
@@ -180,18 +190,29 @@ static inline void pairUpRows(const uint8_t *rows, const memory *of, int count, 
               columns < PanelColumns ? (1u << columns) - 1 : ~0u, panel + pair * GroupBytes);
 }
 
-/* 2^x for x <= 0; zero below -100. The polynomial errs by 7.5e-5 of 2^x, 1/52 of what rounding to bfloat16
- * may. Adding 1.5 * 2^23 leaves the nearest whole number in the lowest bits: AMD's instructions that would
- * give fraction and power take three times as long. */
-static inline __m512 power(__m512 x) {
+/* 2^x for x <= 0 where `mask` is set; zero below -100 and elsewhere. The polynomials err by 7.5e-5 of 2^x,
+ * 1/52 of what rounding to bfloat16 may. Intel's processors have instructions that give fraction and power.
+ */
+static inline __m512 powerWhere(__mmask16 mask, __m512 x) {
+  mask = _mm512_mask_cmp_ps_mask(mask, x, _mm512_set1_ps(-100), _CMP_NLT_UQ);
+#ifdef __AMX_TILE__
+  __m512 fraction = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+  __m512 sum = _mm512_fmadd_ps(_mm512_set1_ps(0.07802452f), fraction, _mm512_set1_ps(0.22606716f));
+  sum = _mm512_fmadd_ps(sum, fraction, _mm512_set1_ps(0.69583354f));
+  sum = _mm512_fmadd_ps(sum, fraction, _mm512_set1_ps(0.99992522f));
+  return _mm512_maskz_scalef_ps(mask, sum, x);
+#else
+  /* Adding 1.5 * 2^23 leaves the nearest whole number in the lowest bits: AMD's instructions for that take
+   * three times as long. */
   const __m512 toWhole = _mm512_set1_ps(12582912.f);
   __m512 whole = _mm512_add_ps(x, toWhole), fraction = _mm512_sub_ps(x, _mm512_sub_ps(whole, toWhole));
   __m512 sum = _mm512_fmadd_ps(_mm512_set1_ps(0.05517167f), fraction, _mm512_set1_ps(0.24261112f));
   sum = _mm512_fmadd_ps(sum, fraction, _mm512_set1_ps(0.69326099f));
   sum = _mm512_fmadd_ps(sum, fraction, _mm512_set1_ps(0.99992807f));
-  __m512i result = _mm512_add_epi32(_mm512_slli_epi32((__m512i)whole, 23), (__m512i)sum);
-  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(-100), _CMP_NLT_UQ), (__m512)result);
+  return (__m512)_mm512_maskz_add_epi32(mask, _mm512_slli_epi32((__m512i)whole, 23), (__m512i)sum);
+#endif
 }
+static inline __m512 power(__m512 x) { return powerWhere(0xffff, x); }
 
 /* Scores of 32 queries, a row for each key, become a panel of weights, whose sums are written `sumStride`
  * apart. */
@@ -268,7 +289,7 @@ static inline int mixRounded(const mixing *m,
   if (isQuery(m))
     return askForMixing(m);
   uint8_t panels[MostColumns / PanelColumns][WeightBytes] __attribute__((aligned(64)));
-  memory found = findKeys(m->input, m->context, m->keys, m->group);
+  memory found = findKeys(m->input, m->context, firstOfBlock(m->context, m->keys), m->group);
   const int32_t *range = (const int32_t *)m->range->host;
   int first = range[0], count = range[1] - first;
   block b = {.panels = panels[0],

@@ -6,7 +6,7 @@
  * for permission before. 16 groups of inputs of 16 columns are one tile.
  */
 
-#include "ExternalAttention.h"
+#include "BoundedAttention.h"
 
 /* What LDTILECFG reads. */
 typedef struct {
@@ -179,4 +179,12 @@ int attnc_mix_bfloats(buffer *scores, buffer *maxima, buffer *input, buffer *ran
                       int group, int queries, buffer *context, buffer *sums) {
   mixing m = {scores, maxima, input, range, width, keys, group, queries, context, sums};
   return mixRounded(&m, turnWeights, multiplyBfloats);
+}
+
+/* Attention where bounds alone hide keys: see attend. */
+int attnc_attend_bfloats(buffer *queries, buffer *bounds, buffer *keys, buffer *values, int width,
+                         int valueWidth, int keyGroup, int valueGroup, int count, buffer *context) {
+  attention a = {queries, bounds, keys, values, width, valueWidth, keyGroup, valueGroup, count, context};
+  configure(TileRows, TileRows);
+  return attend(&a, multiplyBfloatsTall);
 }

@@ -25,6 +25,8 @@ public:
   void schedule(Stage stage, const std::string &way) {
     level = Var("task" + way);
     scheduleResult(stage);
+    if (tiles.onlyBounded)
+      return scheduleAttended();
     scheduleTask();
     scheduleState();
     scheduleScores();
@@ -111,8 +113,20 @@ private:
   void scheduleExternalQueries() {
     s.turned.bound(s.query, 0, PanelColumns).bound(s.pair, 0, filledUp(p.width) / 2);
     s.turned.bound(s.panel, 0, tiles.queries / PanelColumns);
+    scheduleScaled();
+  }
+
+  void scheduleScaled() {
     local(s.scaled, false).compute_at(result, level).vectorize(s.width, tiles.lanes).unroll(s.width);
     s.scaled.bound(s.query, 0, tiles.queries).bound(s.width, 0, p.width).never_partition_all();
+  }
+
+  void scheduleAttended() {
+    scheduleScaled();
+    local(s.bounds, false).compute_at(result, level).bound(s.query, 0, tiles.queries).bound(s.side, 0, 2);
+    s.bounds.vectorize(s.query, p.queryLanes).unroll(s.side);
+    local(s.attended, false).compute_at(result, level).bound(s.query, 0, tiles.queries);
+    s.attended.bound(s.width, 0, filledUp(p.valueWidth));
   }
 
   /// External stages read inputs and write columns by the 32.
