@@ -93,7 +93,7 @@ TEST_F(Load, AGraphsEntryIsCalledWithTensorsOfTheCaller) {
   const attnrt_descriptor code = toy::withHash(hash.c_str());
   const attnrt::api::Model graph(&code, folder.path());
 
-  int64_t sizes[] = {1, 1, 1, 0, 1, 1, 1, 1, 3, 2}; // batch .. source 3, target 2
+  int64_t sizes[] = {1, 1, 1, 1, 1, 1, 1, 1, 3, 2}; // batch .. source 3, target 2
   float attention[6];
   int32_t ids[] = {1, 3}, lengths[] = {3};
   void *tensors[] = {ids, lengths, attention};
@@ -134,7 +134,7 @@ struct ArenaCalls {
   static inline int nested = 0;
 
   static void call() {
-    int64_t sizes[] = {1, 1, 1, 1, 1, 1, 3, 2};
+    int64_t sizes[] = {1, 1, 1, 1, 1, 1, 1, 1, 3, 2};
     char tensor[64];
     void *tensors[] = {tensor, tensor, tensor};
     attnrt::api::check(attnrt_graph_call(model, nullptr, "attend", 10, sizes, 3, tensors));
