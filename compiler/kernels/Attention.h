@@ -35,8 +35,8 @@ struct AttentionInputs {
   /// defined where nothing but the bounds above hides keys.
   std::function<Halide::Expr(const Coordinates &at)> mayBeSeen;
   std::vector<Halide::ImageParam> memory; // keys and values as external stages read them; empty: none can
-  bool onlyBounded = false;               // `keyStart` and `keyEnd` of a query are all that hides its keys
-  int width = 0;                          // of queries and keys
+  bool onlyBounded = false; // a query sees exactly the keys from its own `keyStart` to its own `keyEnd`
+  int width = 0;            // of queries and keys
   int valueWidth = 0;
 };
 

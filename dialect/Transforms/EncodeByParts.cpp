@@ -17,7 +17,7 @@ namespace {
 /// States lie sentence by sentence, and no kernel is better off with more of them.
 bool canBePart(func::FuncOp encode, SymbolTable &symbols) {
   auto writes = encode.getOps<WriteStateOp>();
-  return !writes.empty() && encode.getOps<RecurrenceOp>().empty() &&
+  return !writes.empty() && encode.getOps<RecurrenceOp>().empty() && encode.getOps<ReadStateOp>().empty() &&
          llvm::all_of(writes, [&](WriteStateOp write) {
            auto state = symbols.lookup<StateOp>(write.getState());
            return state && partOf(cast<RankedTensorType>(state.getType()));

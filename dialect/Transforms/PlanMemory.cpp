@@ -110,9 +110,10 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
     getOperation().walk([&](Operation *op) {
       if (isa<LookupOp, RecallOp>(op))
         sizes.insert("history");
-      if (auto write = dyn_cast<WriteStateOp>(op);
-          write && axisNames(tensorOf(write.getValue()))[0] == partAxis)
-        sizes.insert(firstOfPart.str());
+      if (auto write = dyn_cast<WriteStateOp>(op))
+        if (SmallVector<StringRef> names = axisNames(tensorOf(write.getValue()));
+            llvm::is_contained(names, partAxis))
+          sizes.insert(firstOfPart.str());
     });
     SmallVector<StringRef> names(sizes.begin(), sizes.end());
     getOperation()->setAttr("attn.sizes", Builder(&getContext()).getStrArrayAttr(names));

@@ -96,6 +96,8 @@ static void copyComputed(const float *rows, size_t count, float *to, const char 
 void EncoderSession::encode(const EncoderInput &input, float *hidden, float *pooled) {
   const EncoderInfo &encoder = owner->encoder();
   check(encoder.hasPooler || !pooled, ATTNRT_UNSUPPORTED, "the model has no pooler");
+  if (input.sources.empty())
+    return;
   checkInput(input);
   const size_t count = input.sources.size(), width = encoder.width;
   std::vector<size_t> tokens(count), before(count), order(count), ends(count);

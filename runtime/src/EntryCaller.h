@@ -55,9 +55,10 @@ protected:
   /// that are encoded together. `setSizes(sentences, tokens of each)` sets the sizes of a call.
   template <typename SetSizes>
   int64_t arenaForParts(const char *entry, int64_t batch, int64_t length, SetSizes setSizes) {
+    const int64_t tokens = tokensTogether();
     int64_t most = 0;
-    for (int64_t sentences = 1; sentences <= std::min(batch, tokensTogether()); ++sentences) {
-      setSizes(sentences, sentences == 1 ? length : std::min(length, tokensTogether() / sentences));
+    for (int64_t sentences = 1; sentences <= std::min(batch, tokens); ++sentences) {
+      setSizes(sentences, sentences == 1 ? length : std::min(length, tokens / sentences));
       most = std::max(most, arenaFor(entry));
     }
     return most;

@@ -127,7 +127,7 @@ void Session::encodeParts() {
   if (partPlace < 0)
     return call("encode", {sourceIds.data(), sourceLengths.data()});
   const int64_t batch = size(Batch), length = size(Source);
-  const int64_t together = std::max<int64_t>(1, tokensTogether() / length);
+  const int64_t together = std::max<int64_t>(1, tokensTogether() / std::max<int64_t>(1, length));
   for (int64_t first = 0; first < batch; first += together) {
     sizes[firstPlace] = first;
     sizes[partPlace] = std::min(together, batch - first);

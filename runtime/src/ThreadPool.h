@@ -9,6 +9,7 @@
 
 #include "attnrt/attnrt.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -35,8 +36,10 @@ public:
   /// caller is a kernel.
   int run(const ParallelLoop &loop) noexcept;
 
-  /// How many threads work on a loop, as far as is known: 1 where the host program has them.
-  virtual int threadCount() const { return 1; }
+  /// How many threads work on a loop; where the host program has them, as many as the machine can run.
+  virtual int threadCount() const {
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
 
 protected:
   /// Shared by the threads that work on one loop: each takes the next index until there is none.

@@ -113,10 +113,12 @@ class EncoderTest(unittest.TestCase):
         self.assertEqual(answer["outputs"][0]["text"], filled[0])
 
     def test_a_sentence_has_the_same_bits_in_any_batch(self):
-        text = lines(SENTENCES * 3)
+        text = lines(SENTENCES * 12)
         for options in ["--vectors", "tokens"], ["--vectors", "pooled"]:
             alone = attnc("run", self.bundle, "--ids", "--batch", 1, *options, text=text)
             self.assertEqual(alone, attnc("run", self.bundle, "--ids", "--batch", 7, *options, text=text))
+            # More tokens than are encoded together.
+            self.assertEqual(alone, attnc("run", self.bundle, "--ids", "--batch", 84, *options, text=text))
             self.assertEqual(alone, attnc("run", self.bundle, "--ids", "--threads", 3, *options, text=text))
 
     def test_the_golden_vectors_are_checked(self):

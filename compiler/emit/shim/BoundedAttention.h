@@ -148,6 +148,20 @@ static inline __attribute__((always_inline)) __mmask16 seenKeys(const queriesByK
   return _mm512_mask_cmp_epi32_mask(begun, key, _mm512_set1_epi32(q->ends[row]), _MM_CMPINT_LT);
 }
 
+/* 2^x for x <= 0; zero below -100. Taylor's polynomial errs by 1.2e-7 of 2^x, as a float does: decays of many
+ * blocks are multiplied with each other. */
+static inline __m512 decayPower(__m512 x) {
+  static const float terms[] = {
+      0.00015403530f, 0.0013333558f, 0.0096181291f, 0.055504109f, 0.24022651f, 0.69314718f, 1};
+  const __m512 toWhole = _mm512_set1_ps(12582912.f);
+  __m512 whole = _mm512_add_ps(x, toWhole), fraction = _mm512_sub_ps(x, _mm512_sub_ps(whole, toWhole));
+  __m512 sum = _mm512_setzero_ps();
+  for (int term = 0; term < 7; ++term)
+    sum = _mm512_fmadd_ps(sum, fraction, _mm512_set1_ps(terms[term]));
+  __mmask16 mask = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-100), _CMP_NLT_UQ);
+  return (__m512)_mm512_maskz_add_epi32(mask, _mm512_slli_epi32((__m512i)whole, 23), (__m512i)sum);
+}
+
 /* Brings maxima up to date; what sums so far are multiplied with: exactly one where they stay. */
 static inline __attribute__((always_inline)) __m512 decayOf(const queriesByKeys *q, const int seeAll) {
   __m512 rows[TileRows];
@@ -163,8 +177,8 @@ static inline __attribute__((always_inline)) __m512 decayOf(const queriesByKeys 
   }
   __m512 before = _mm512_load_ps(q->maxima), now = _mm512_max_ps(before, acrossLanes(rows, larger));
   _mm512_store_ps(q->maxima, now);
-  return _mm512_mask_mov_ps(power(_mm512_sub_ps(before, now)), _mm512_cmp_ps_mask(before, now, _CMP_EQ_OQ),
-                            _mm512_set1_ps(1));
+  return _mm512_mask_mov_ps(decayPower(_mm512_sub_ps(before, now)),
+                            _mm512_cmp_ps_mask(before, now, _CMP_EQ_OQ), _mm512_set1_ps(1));
 }
 
 /* Scores become weights. */
@@ -185,13 +199,16 @@ static inline __attribute__((always_inline)) void weighRow(const queriesByKeys *
   _mm512_store_ps(q->sums[row], _mm512_fmadd_ps(before, _mm512_set1_ps(decay), _mm512_add_ps(sum, odds)));
 }
 
-/* Multiplies rows with a number each. */
+/* Multiplies rows with a number each, and clears them where it is zero. */
 static inline void scaleRows(float *rows, long stride, int columns, const float *by) {
-  for (int row = 0; row < TileRows; ++row)
+  for (int row = 0; row < TileRows; ++row) {
+    __m512 factor = _mm512_set1_ps(by[row]);
+    __mmask16 isNotZero = _mm512_cmp_ps_mask(factor, _mm512_setzero_ps(), _CMP_NEQ_UQ);
     for (int column = 0; column < columns; column += Lanes) {
       float *at = rows + row * stride + column;
-      _mm512_storeu_ps(at, _mm512_mul_ps(_mm512_loadu_ps(at), _mm512_set1_ps(by[row])));
+      _mm512_storeu_ps(at, _mm512_maskz_mul_ps(isNotZero, _mm512_loadu_ps(at), factor));
     }
+  }
 }
 
 /* Whether there was one left. */

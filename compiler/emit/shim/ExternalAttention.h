@@ -191,8 +191,8 @@ static inline void pairUpRows(const uint8_t *rows, const memory *of, int count, 
 }
 
 /* 2^x for x <= 0 where `mask` is set; zero below -100 and elsewhere. The polynomials err by 7.5e-5 of 2^x,
- * 1/52 of what rounding to bfloat16 may. Intel's processors have instructions that give fraction and power.
- */
+ * 1/52 of what rounding to bfloat16 may. Those that have AMX have fast instructions that give fraction and
+ * power. */
 static inline __m512 powerWhere(__mmask16 mask, __m512 x) {
   mask = _mm512_mask_cmp_ps_mask(mask, x, _mm512_set1_ps(-100), _CMP_NLT_UQ);
 #ifdef __AMX_TILE__

@@ -129,7 +129,8 @@ typedef struct attnrt_pool attnrt_pool;
 attnrt_status attnrt_pool_create(int32_t threads, attnrt_pool **out);
 
 /* Uses the threads of the host program instead. `run` must call work(closure, i) once for each i in [0,
- * count), on any threads, and return when all of them have returned. */
+ * count), on any threads, and return when all of them have returned. Kernels take up to 512 KiB of a thread's
+ * stack. */
 typedef void (*attnrt_host_work)(void *closure, int32_t index);
 typedef void (*attnrt_host_run)(void *user, int32_t count, attnrt_host_work work, void *closure);
 attnrt_status attnrt_pool_create_on_host(attnrt_host_run run, void *user, attnrt_pool **out);
