@@ -178,13 +178,12 @@ bool hasFastPairs(const CpuVariant &variant) {
   return isZen && names(variant, "avx512_zen4") && !hasMatrixTiles(variant);
 }
 
-static bool hasWideVectors(const CpuVariant &variant) {
-  return names(variant, "avx512_skylake") && !hasHalidesVnni(variant);
+bool hasWideVectors(const CpuVariant &variant) {
+  return names(variant, "avx512_skylake") || hasHalidesVnni(variant);
 }
 
 bool hasNarrowVectors(const CpuVariant &variant) {
-  bool isWider = hasWideVectors(variant) || hasHalidesVnni(variant);
-  return names(variant, "avx2") && names(variant, "fma") && !isWider;
+  return names(variant, "avx2") && names(variant, "fma") && !hasWideVectors(variant);
 }
 
 bool hasByteVectors(const CpuVariant &variant) {
@@ -194,11 +193,11 @@ bool hasByteVectors(const CpuVariant &variant) {
 bool hasByteDots(const CpuVariant &variant) { return hasNarrowVectors(variant) && names(variant, "avxvnni"); }
 
 bool hasWideByteVectors(const CpuVariant &variant) {
-  return hasWideVectors(variant) && !names(variant, VnniFeature);
+  return hasWideVectors(variant) && !hasHalidesVnni(variant) && !names(variant, VnniFeature);
 }
 
 bool hasWideByteDots(const CpuVariant &variant) {
-  return hasWideVectors(variant) && names(variant, VnniFeature);
+  return hasWideVectors(variant) && !hasHalidesVnni(variant) && names(variant, VnniFeature);
 }
 
 bool runsHere(const CpuVariant &variant) {

@@ -41,8 +41,11 @@ bool hasMatrixTiles(const CpuVariant &variant);
 /// The same of BfloatVectors.c.
 bool hasFastPairs(const CpuVariant &variant);
 
-/// The same of FloatVectors.c.
+/// The same of FloatVectors.c and StepAttention.c, compiled for AVX2.
 bool hasNarrowVectors(const CpuVariant &variant);
+
+/// The same of StepAttention.c, compiled for AVX-512.
+bool hasWideVectors(const CpuVariant &variant);
 
 /// The same of ByteVectors.c, compiled for AVX2 and for AVX-512.
 bool hasByteVectors(const CpuVariant &variant);

@@ -47,7 +47,9 @@ llvm::Error writeCarried(const BundleJob &job, const std::string &folder, std::v
                  {"/wide-bytes.o", wideByteVectorsObject(), llvm::any_of(job.variants, hasWideByteVectors)},
                  {"/dots.o", byteDotsObject(), llvm::any_of(job.variants, hasByteDots)},
                  {"/wide-dots.o", wideByteDotsObject(), llvm::any_of(job.variants, hasWideByteDots)},
-                 {"/floats.o", floatVectorsObject(), llvm::any_of(job.variants, hasNarrowVectors)}};
+                 {"/floats.o", floatVectorsObject(), llvm::any_of(job.variants, hasNarrowVectors)},
+                 {"/step.o", stepAttentionObject(), llvm::any_of(job.variants, hasNarrowVectors)},
+                 {"/wide-step.o", wideStepAttentionObject(), llvm::any_of(job.variants, hasWideVectors)}};
   for (const auto &object : carried) {
     if (!object.isNeeded)
       continue;

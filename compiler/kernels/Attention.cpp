@@ -160,10 +160,14 @@ private:
     s.bounds(s.query, s.side, s.queryBlock, s.head, s.batch) =
         select(s.side == 0, start, min(in.keyEnd(query, s.batch), keys));
     s.attended = Func("attended");
-    s.attended.define_extern(tiles.external->attend,
-                             {s.scaled, s.bounds, in.memory[0], in.memory[1], Expr(in.width),
-                              Expr(in.valueWidth), Expr(in.keyGroup), Expr(in.valueGroup), queries},
-                             Float(32), {s.width, s.query, s.queryBlock, s.head, s.batch}, NameMangling::C);
+    std::vector<ExternFuncArgument> arguments = {s.scaled, s.bounds};
+    if (oneQuery())
+      arguments.push_back(in.slots);
+    arguments.insert(arguments.end(), {in.memory[0], in.memory[1], Expr(in.width), Expr(in.valueWidth),
+                                       Expr(in.keyGroup), Expr(in.valueGroup)});
+    arguments.push_back(oneQuery() ? Expr(in.keyAxis) : queries);
+    s.attended.define_extern(tiles.external->attend, arguments, Float(32),
+                             {s.width, s.query, s.queryBlock, s.head, s.batch}, NameMangling::C);
     s.context = s.attended(s.width, s.query % tiles.queries, s.query / tiles.queries, s.head, s.batch);
   }
 

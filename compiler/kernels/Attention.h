@@ -35,6 +35,10 @@ struct AttentionInputs {
   /// defined where nothing but the bounds above hides keys.
   std::function<Halide::Expr(const Coordinates &at)> mayBeSeen;
   std::vector<Halide::ImageParam> memory; // keys and values as external stages read them; empty: none can
+  /// Of a step: the slot of keys and values in `memory` that each row reads, one for all keys or (key x row)
+  /// one for each. Not defined where keys and values are not read so.
+  Halide::ImageParam slots;
+  int keyAxis = 1;          // of `memory`, with slots: 1, or 2 where heads come before keys
   bool onlyBounded = false; // a query sees exactly the keys from its own `keyStart` to its own `keyEnd`
   int width = 0;            // of queries and keys
   int valueWidth = 0;
@@ -43,12 +47,12 @@ struct AttentionInputs {
 /// Maxima of so many queries for all blocks of keys are 16 KiB: as much as lies on the stack in one piece.
 constexpr int KeptQueries = 32;
 
-/// Names of the functions of emit/shim that add up products of bfloat16.
+/// Names of the functions of emit/shim that add up products; a step needs only the last one.
 struct ExternalAttention {
-  const char *turn;   // queries, by the 32, for `score`
-  const char *score;  // queries and 32 keys
-  const char *mix;    // a block of values, by the weights of their scores
-  const char *attend; // all of attention, where bounds alone hide keys
+  const char *turn = nullptr;  // queries, by the 32, for `score`
+  const char *score = nullptr; // queries and 32 keys
+  const char *mix = nullptr;   // a block of values, by the weights of their scores
+  const char *attend;          // all of attention, where bounds alone hide keys
 };
 
 struct AttentionTiles {

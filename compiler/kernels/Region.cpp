@@ -167,6 +167,14 @@ std::vector<Halide::ImageParam> Region::memory(mlir::ValueRange values) {
   return found;
 }
 
+std::vector<Halide::ImageParam> Region::cachedMemory(mlir::Value key, mlir::Value value) {
+  mlir::Operation *keys = key.getDefiningOp(), *values = value.getDefiningOp();
+  if (!llvm::isa_and_nonnull<attn::TakeOp, attn::LookupOp>(keys) || !values ||
+      keys->getName() != values->getName() || keys->getOperand(1) != values->getOperand(1))
+    return {};
+  return memory({keys->getOperand(0), values->getOperand(0), keys->getOperand(1)});
+}
+
 std::function<Expr(Expr)> Region::vector(mlir::Value value) {
   if (!value)
     return {};

@@ -48,6 +48,10 @@ public:
   /// The arguments that `values` are, for stages that read memory themselves; none where one is computed.
   std::vector<Halide::ImageParam> memory(mlir::ValueRange values);
 
+  /// Keys, values and slots (see AttentionInputs) where a step reads the first two from memory by the third;
+  /// none where it does not.
+  std::vector<Halide::ImageParam> cachedMemory(mlir::Value key, mlir::Value value);
+
   /// An element of a vector that is a kernel's input.
   std::function<Halide::Expr(Halide::Expr)> vector(mlir::Value value);
 

@@ -212,9 +212,34 @@ static bool addsInOrder(const CpuTarget &cpu, int width, int valueWidth) {
   return sumsAreStrict(cpu) || std::min(width, valueWidth) <= FewTerms;
 }
 
-// Heads side by side: their scores of a block of keys and their states are on the stack.
-AttentionSchedule chooseStepAttention(const CpuTarget &cpu, int width, int valueWidth, int heads) {
-  int lanes = attentionLanes(cpu, width, valueWidth), together = heads;
+/// Whether StepAttention.c can do all of a step's attention: it reads two vectors at a time.
+static bool canBeExternalStep(const CpuTarget &cpu, const AttentionInputs &inputs) {
+  constexpr int widest = 256;
+  return cpu.kind != CpuClass::Baseline && inputs.slots.defined() && inputs.onlyBounded &&
+         std::max(inputs.width, inputs.valueWidth) <= widest && inputs.width % (2 * cpu.lanes) == 0 &&
+         inputs.valueWidth % (2 * cpu.lanes) == 0;
+}
+
+static AttentionSchedule chooseExternalStep(const CpuTarget &cpu, const AttentionInputs &inputs, int heads) {
+  static constexpr ExternalAttention narrow = {.attend = "attnc_attend_step"},
+                                     wide = {.attend = "attnc_attend_step_wide"};
+  constexpr int mostHeads = 16;
+  AttentionTiles tiles{1, KeysPerBlock, 1, cpu.lanes, std::min(heads, mostHeads)};
+  while (heads % tiles.heads != 0)
+    --tiles.heads;
+  tiles.external = cpu.hasNarrowVectors() ? &narrow : &wide;
+  tiles.onlyBounded = true;
+  return {tiles, inputs.width, inputs.valueWidth};
+}
+
+// Heads side by side: their scores of a block of keys and their states are on the stack. Blocks that a mask
+// hides are left out head by head.
+AttentionSchedule chooseStepAttention(const CpuTarget &cpu, const AttentionInputs &inputs, int heads) {
+  if (canBeExternalStep(cpu, inputs))
+    return chooseExternalStep(cpu, inputs, heads);
+  const int width = inputs.width, valueWidth = inputs.valueWidth;
+  bool headsDiffer = inputs.keyStart || inputs.mayBeSeen({0, 0, 0, 0}).defined();
+  int lanes = attentionLanes(cpu, width, valueWidth), together = headsDiffer ? 1 : heads;
   while (together > 1 &&
          (heads % together != 0 || together * std::max(KeysPerBlock, valueWidth + lanes) > StackFloats))
     --together;

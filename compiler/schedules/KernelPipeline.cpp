@@ -43,6 +43,7 @@ private:
   void addLinearResult(const MatmulMatch &match, mlir::Value value, const LinearInputs &inputs);
   void addNormResult(mlir::Operation *norm, mlir::Value value);
   AttentionInputs attentionInputs(const AttentionMatch &match);
+  void readCaches(mlir::Value key, mlir::Value value, AttentionInputs &inputs);
   void boundKeys(const AttentionMatch &match, AttentionInputs &inputs);
   void buildAttentionKernel(const AttentionMatch &match);
   llvm::Error buildVocabularyKernel(const VocabularyMatch &match);
@@ -193,6 +194,15 @@ void PipelineBuilder::buildCellKernel(const CellMatch &match) {
 // Attention
 //===----------------------------------------------------------------------===//
 
+void PipelineBuilder::readCaches(mlir::Value key, mlir::Value value, AttentionInputs &inputs) {
+  inputs.memory = region.cachedMemory(key, value);
+  if (inputs.memory.empty())
+    return;
+  inputs.slots = inputs.memory.back();
+  inputs.memory.pop_back();
+  inputs.keyAxis = key.getDefiningOp<attn::LookupOp>() ? 2 : 1;
+}
+
 AttentionInputs PipelineBuilder::attentionInputs(const AttentionMatch &match) {
   mlir::Value query = match.products->getOperand(0), key = match.products->getOperand(1);
   attn::MatmulOp context = match.context;
@@ -206,6 +216,8 @@ AttentionInputs PipelineBuilder::attentionInputs(const AttentionMatch &match) {
     inputs.term = region.additiveTerm(additive);
   if (match.isRounded())
     inputs.memory = region.memory({key, context.getRhs()});
+  else if (typeOf(query).getDimSize(2) == 1)
+    readCaches(key, context.getRhs(), inputs);
   inputs.queryFactor = match.onlyMasked ? match.factor * Log2E : match.factor;
   inputs.onlyBounded = match.onlyMasked;
   inputs.width = widthOf(query);
@@ -251,15 +263,12 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
   inputs.mayBeSeen = [&](const Coordinates &at) { return region.mayBeSeen(softmax.getScores(), at); };
   RankedTensorType queries = typeOf(match.products->getOperand(0));
   const bool isOfGraph = kernel->hasAttr("attn.graph"), isOneQuery = queries.getDimSize(2) == 1;
-  // Blocks that a mask hides are left out head by head. In graphs each head is a task: batches may be small,
-  // and a head's keys lie together.
-  bool headsDiffer = inputs.keyStart || inputs.mayBeSeen({0, 0, 0, 0}).defined();
-  bool areApart = queries.isDynamicDim(1) || headsDiffer || isOfGraph;
-  int heads = areApart ? 1 : int(queries.getDimSize(1));
+  // In graphs each head is a task: batches may be small, and a head's keys lie together.
+  int heads = queries.isDynamicDim(1) || isOfGraph ? 1 : int(queries.getDimSize(1));
   std::vector<AttentionSchedule> schedules;
   // In a model, what a query gives must not depend on how many there are.
   if (isOneQuery || (queries.isDynamicDim(2) && isOfGraph))
-    schedules.push_back(chooseStepAttention(cpu, inputs.width, inputs.valueWidth, heads));
+    schedules.push_back(chooseStepAttention(cpu, inputs, heads));
   if (!isOneQuery)
     llvm::append_range(schedules, chooseAttention(cpu, inputs));
   std::vector<AttentionTiles> tiles;

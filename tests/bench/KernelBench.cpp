@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <numeric>
 
 using namespace attnc::test;
 using reference::Array;
@@ -24,6 +25,7 @@ struct Measurement {
   double bytes;      // of weights that the caches near the core do not hold
   int64_t seen = 0;  // attention: keys that the mask, the last input, shows; 0: there is none
   enum { Float, Int8, Bf16 } type = Float; // of the weights
+  bool readsOwn = false;                   // a step: row r reads source r, as the last input says
 };
 
 std::string linearText(int in, int out) {
@@ -105,12 +107,17 @@ std::string attentionText(bool causal, bool padded = false, bool rounded = false
 }
 
 /// One query for each row, as a decoder's step asks.
-std::string stepText() {
-  std::string heads = "x64xf32, #attn.axes<batch, head, ", q = "tensor<?x8x1" + heads + "query, width>>",
-              k = "tensor<?x8x?" + heads + "key, width>>",
-              s = "tensor<?x8x1x?xf32, #attn.axes<batch, head, query, key>>";
-  return "attn.kernel @k {\n^bb0(%q: " + q + ", %k: " + k + ", %v: " + k +
-         "):\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + k + ") -> " + s +
+/// A step's attention: row r reads the keys and values of source `sources[r]`.
+std::string stepText(bool rounded) {
+  std::string q = "tensor<?x8x1x64xf32, #attn.axes<row, head, query, width>>",
+              s = "tensor<?x8x1x?xf32, #attn.axes<row, head, query, key>>",
+              ids = "tensor<?xi32, #attn.axes<row>>",
+              held = std::string("tensor<?x8x?x64x") + (rounded ? "bf16" : "f32") + ", #attn.axes<",
+              source = held + "batch, head, key, width>>", k = held + "row, head, key, width>>";
+  std::string take = ", %sources : (" + source + ", " + ids + ") -> " + k + "\n";
+  return "attn.kernel @k {\n^bb0(%q: " + q + ", %keys: " + source + ", %values: " + source +
+         ", %sources: " + ids + "):\n  %k = attn.take %keys" + take + "  %v = attn.take %values" + take +
+         "  %0 = attn.matmul %q, %k transposed : (" + q + ", " + k + ") -> " + s +
          "\n  %1 = attn.scale %0 by 0.125 : " + s + "\n  %2 = attn.softmax %1 : " + s +
          "\n  %3 = attn.matmul %2, %v : (" + s + ", " + k + ") -> " + q + "\n  attn.yield %3 : " + q +
          "\n}\n";
@@ -167,14 +174,17 @@ std::vector<Measurement> measurements() {
                        0,
                        rounded ? Measurement::Bf16 : Measurement::Float});
       }
-  for (auto [rows, keys] : {std::pair(1, 16), std::pair(1, 32), std::pair(1, 512), std::pair(64, 32)}) {
-    double bytes = 4.0 * 2 * 8 * 64 * rows * keys;
-    all.push_back({"step attention " + std::to_string(rows) + " x 8 x 64, " + std::to_string(keys) + " keys",
-                   stepText(),
-                   {{"batch", rows}, {"key", keys}},
-                   bytes / 2,
-                   bytes > 4e6 ? bytes : 0});
-  }
+  for (bool rounded : {false, true})
+    for (auto [rows, keys] : {std::pair(1, 16), std::pair(1, 32), std::pair(1, 512), std::pair(64, 32)}) {
+      double operations = 4.0 * 8 * 64 * rows * keys, bytes = operations * (rounded ? 1 : 2);
+      all.push_back({std::string(rounded ? "bf16 " : "") + "step attention " + std::to_string(rows) +
+                         " x 8 x 64, " + std::to_string(keys) + " keys",
+                     stepText(rounded),
+                     {{"row", rows}, {"batch", rows}, {"key", keys}},
+                     operations,
+                     bytes > 4e6 ? bytes : 0});
+      all.back().readsOwn = true;
+    }
   for (int64_t seen : {2048, 1024, 128})
     all.push_back({"padded attention 2048, " + std::to_string(seen) + " seen",
                    attentionText(false, true),
@@ -223,6 +233,8 @@ void measure(const Measurement &what, const Variant &variant, double arithmetic,
     for (int64_t i = 0; i < mask.size(); ++i) // lengths, or ones and zeros
       mask.values[size_t(i)] =
           mask.shape.size() == 1 ? double(what.seen) : double(i % mask.extent(-1) < what.seen);
+  if (what.readsOwn)
+    std::iota(inputs.back().values.begin(), inputs.back().values.end(), 0);
   double difference =
       largestDifference(reference::interpret(kernel.op(), inputs, 0)[0], kernel.run(inputs, what.sizes)[0]);
   double seconds = kernel.fastestRun(inputs, what.sizes);

@@ -100,6 +100,7 @@ TEST(CpuVariant, FunctionsAreLinkedForThoseThatCallThem) {
   EXPECT_EQ(namesWith(hasMatrixTiles), "amx ");
   EXPECT_EQ(namesWith(hasFastPairs), "zen4 zen5 ");
   EXPECT_EQ(namesWith(hasNarrowVectors), "avx2 avxvnni ");
+  EXPECT_EQ(namesWith(hasWideVectors), "avx512 cascadelake vnni zen4 zen5 amx ");
   EXPECT_EQ(namesWith(hasByteVectors), "avx2 ");
   EXPECT_EQ(namesWith(hasWideByteVectors), "avx512 ");
   EXPECT_EQ(namesWith(hasByteDots), "avxvnni ");

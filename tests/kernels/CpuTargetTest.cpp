@@ -40,6 +40,7 @@ TEST(CpuTarget, VariantsLinkWhatSchedulesCall) {
       EXPECT_EQ(hasMatrixTiles(variant), cpu.hasMatrixTiles);
       EXPECT_EQ(hasFastPairs(variant), cpu.isZen4);
       EXPECT_EQ(hasNarrowVectors(variant), cpu.hasNarrowVectors());
+      EXPECT_EQ(hasWideVectors(variant), cpu.kind == CpuClass::Avx512);
       EXPECT_EQ(hasByteVectors(variant), sums(cpu, CpuClass::Avx2, ByteSums::Split));
       EXPECT_EQ(hasByteDots(variant), sums(cpu, CpuClass::Avx2, ByteSums::Dots));
       EXPECT_EQ(hasWideByteVectors(variant), sums(cpu, CpuClass::Avx512, ByteSums::Split));

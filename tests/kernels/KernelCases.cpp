@@ -193,28 +193,53 @@ static KernelCase attentionCase(int width, bool causal, bool padding, std::vecto
   return result;
 }
 
-static KernelCase selfStep(int width, bool isRounded) {
-  std::string q = heads("row", 2, "", width), cache = cacheOf(2, width);
-  std::string history = heads("row", 2, "history", width);
-  if (isRounded)
-    cache = rounded(cache), history = rounded(history);
-  std::string s = scores("row", 2, "", "history");
+namespace {
+struct StepHeads {
+  int width = 64;
+  bool isRounded = false;
+  int heads = 2, ofKeys = 2, valueWidth = width;
+  int before = -1; // keys that a window shows before a row's own; none: all
+};
+} // namespace
+
+static KernelCase selfStep(const StepHeads &step) {
+  std::string q = heads("row", step.heads, "", step.width), keys = cacheOf(step.ofKeys, step.width),
+              values = cacheOf(step.ofKeys, step.valueWidth),
+              seen = heads("row", step.ofKeys, "history", step.width),
+              mixed = heads("row", step.ofKeys, "history", step.valueWidth),
+              context = heads("row", step.heads, "", step.valueWidth),
+              s = scores("row", step.heads, "", "history");
+  if (step.isRounded)
+    for (std::string *held : {&keys, &values, &seen, &mixed})
+      *held = rounded(*held);
   std::string table = "tensor<?x?xi32, #attn.axes<row, capacity>>", ids = "tensor<?xi32, #attn.axes<row>>";
-  std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %keys: " + cache + ", %values: " + cache +
-                     ", %a: " + table + ", %lengths: " + ids + "):\n  %k = attn.lookup %keys, %a : (" +
-                     cache + ", " + table + ") -> " + history + "\n  %v = attn.lookup %values, %a : (" +
-                     cache + ", " + table + ") -> " + history + "\n  %0 = attn.matmul %q, %k transposed : (" +
-                     q + ", " + history + ") -> " + s + "\n" + softmaxText(s, width, false, ids) +
-                     "  %6 = attn.matmul %5, %v : (" + s + ", " + history + ") -> " + q +
-                     "\n  attn.yield %6 : " + q + "\n}\n";
-  return {"attention_step_" + std::to_string(width) + (isRounded ? "_bf16" : ""),
+  std::string softmax = softmaxText(s, step.width, false, ids);
+  if (step.before >= 0)
+    softmax.replace(softmax.find("%5 = attn.softmax %3"), 20,
+                    "%4 = attn.window_mask %3 from %starts before " + std::to_string(step.before) + " : (" +
+                        s + ", " + ids + ") -> " + s + "\n  %5 = attn.softmax %4");
+  std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %keys: " + keys + ", %values: " + values +
+                     ", %a: " + table + ", %lengths: " + ids + ", %starts: " + ids +
+                     "):\n  %k = attn.lookup %keys, %a : (" + keys + ", " + table + ") -> " + seen +
+                     "\n  %v = attn.lookup %values, %a : (" + values + ", " + table + ") -> " + mixed +
+                     "\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + seen + ") -> " + s + "\n" +
+                     softmax + "  %6 = attn.matmul %5, %v : (" + s + ", " + mixed + ") -> " + context +
+                     "\n  attn.yield %6 : " + context + "\n}\n";
+  std::string name = "attention_step_" + std::to_string(step.width);
+  if (step.valueWidth != step.width)
+    name += "x" + std::to_string(step.valueWidth);
+  if (step.heads != 2)
+    name += "_" + std::to_string(step.heads) + "_over_" + std::to_string(step.ofKeys);
+  if (step.before >= 0)
+    name += "_window_" + std::to_string(step.before);
+  return {name + (step.isRounded ? "_bf16" : ""),
           text,
           {{{"row", 1}, {"slot", 2}, {"capacity", 1}, {"history", 1}},
            {{"row", 3}, {"slot", 5}, {"capacity", 40}, {"history", 40}},
            {{"row", 5}, {"slot", 5}, {"capacity", 513}, {"history", 513}}},
-          attentionTolerance(width),
+          attentionTolerance(step.width),
           {},
-          {{3, "row"}, {4, "capacity"}}};
+          {{3, "row"}, {4, "capacity"}, {5, "capacity"}}};
 }
 
 static KernelCase crossStep(int width, bool isRounded) {
@@ -272,7 +297,11 @@ std::vector<KernelCase> attentionCases() {
   cases.push_back(attentionCase(3, true, false, {lengths(2, 7, 7)}));
   for (bool isRounded : {false, true}) {
     for (int width : {4, 20, 64, 80})
-      cases.push_back(selfStep(width, isRounded));
+      cases.push_back(selfStep({width, isRounded}));
+    cases.push_back(selfStep({.isRounded = isRounded, .heads = 20, .ofKeys = 4}));
+    cases.push_back(selfStep({.width = 96, .isRounded = isRounded, .valueWidth = 160}));
+    for (int before : {5, 140})
+      cases.push_back(selfStep({.isRounded = isRounded, .before = before}));
     for (int width : {72, 128})
       cases.push_back(crossStep(width, isRounded));
   }

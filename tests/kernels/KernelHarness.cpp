@@ -175,7 +175,7 @@ static std::string carriedObjects() {
   for (std::string_view object :
        {attnc::matrixTilesObject(), attnc::bfloatVectorsObject(), attnc::byteVectorsObject(),
         attnc::wideByteVectorsObject(), attnc::byteDotsObject(), attnc::wideByteDotsObject(),
-        attnc::floatVectorsObject()}) {
+        attnc::floatVectorsObject(), attnc::stepAttentionObject(), attnc::wideStepAttentionObject()}) {
     std::string path = testFolder() + "/carried" + std::to_string(objects.size()) + ".o";
     if (!std::filesystem::exists(path))
       std::ofstream(path, std::ios::binary) << object;

@@ -288,12 +288,24 @@ TEST_P(KernelTest, AttentionDoesNotDependOnPadding) {
   }
 }
 
+const std::vector<double> paddedLengths = {300, 299, 257, 131, 128, 127, 33, 32, 31, 1, 0};
+
+/// Fills keys or values that lie at or past each row's length with numbers that every product keeps.
+void fillPast(const std::vector<double> &lengths, Array &read, size_t keyAxis) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double filling[] = {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity};
+  int64_t ofKey = 1;
+  for (size_t axis = keyAxis + 1; axis < read.shape.size(); ++axis)
+    ofKey *= read.extent(int(axis));
+  for (int64_t i = 0; i < read.size(); ++i)
+    if (i / ofKey % read.extent(int(keyAxis)) >= int64_t(lengths[i * read.extent(0) / read.size()]))
+      read.values[i] = filling[i % 3];
+}
+
 /// What a key or value past a row's length holds, here numbers that every product keeps, is for nobody: not
 /// in the last tile of keys, whose other rows count, nor in whole tiles and blocks, nor where a row is empty.
 TEST_P(KernelTest, WhatLiesInThePaddingDoesNotLeak) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const double filling[] = {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity};
-  const std::vector<double> lengths = {300, 299, 257, 131, 128, 127, 33, 32, 31, 1, 0};
+  const std::vector<double> &lengths = paddedLengths;
   std::vector<KernelCase> cases = roundedCasesOf(GetParam());
   llvm::append_range(cases, attentionCases());
   int64_t seen = 0;
@@ -309,15 +321,36 @@ TEST_P(KernelTest, WhatLiesInThePaddingDoesNotLeak) {
     std::vector<Array> inputs = kernel.randomInputs(sizes, {}, 3);
     inputs[3].values = lengths;
     const std::vector<Array> expected = kernel.run(inputs, sizes);
-    for (size_t argument : {1, 2}) { // keys and values: batch x head x key x width
-      Array &read = inputs[argument];
-      for (int64_t i = 0; i < read.size(); ++i)
-        if (i / read.extent(3) % read.extent(2) >= int64_t(lengths[i * read.extent(0) / read.size()]))
-          read.values[i] = filling[i % 3];
-    }
+    for (size_t argument : {1, 2}) // keys and values: batch x head x key x width
+      fillPast(lengths, inputs[argument], 2);
     EXPECT_EQ(countDifferences(expected[0], kernel.run(inputs, sizes)[0]), 0); // no NaN equals another
   }
   EXPECT_GE(seen, GetParam().roundsRows() ? 14 : 8);
+}
+
+/// The same of a step, whose rows have a slot each.
+TEST_P(KernelTest, WhatLiesPastAStepsKeysDoesNotLeak) {
+  int64_t seen = 0;
+  for (const KernelCase &kernelCase : attentionCases()) {
+    SCOPED_TRACE(kernelCase.name);
+    if (!llvm::StringRef(kernelCase.name).starts_with("attention_step_"))
+      continue;
+    ++seen;
+    TestKernel kernel(kernelCase.text);
+    ASSERT_TRUE(kernel.load(GetParam()));
+    const int64_t rows = int64_t(paddedLengths.size());
+    const Sizes sizes = {{"row", rows}, {"slot", rows}, {"capacity", 300}, {"history", 300}};
+    std::vector<Array> inputs = kernel.randomInputs(sizes, {}, 3);
+    Array &ancestors = inputs[3];
+    for (int64_t i = 0; i < ancestors.size(); ++i)
+      ancestors.values[i] = double(i / ancestors.extent(1));
+    inputs[4].values = inputs[5].values = paddedLengths;
+    const std::vector<Array> expected = kernel.run(inputs, sizes);
+    for (size_t argument : {1, 2}) // keys and values: slot x key x head x width
+      fillPast(paddedLengths, inputs[argument], 1);
+    EXPECT_EQ(countDifferences(expected[0], kernel.run(inputs, sizes)[0]), 0);
+  }
+  EXPECT_EQ(seen, 16);
 }
 
 TEST_P(KernelTest, ResultsDoNotDependOnThreads) {

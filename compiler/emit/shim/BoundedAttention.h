@@ -9,16 +9,11 @@
 #define ATTNC_COMPILER_EMIT_SHIM_BOUNDEDATTENTION_H
 
 #include "ExternalAttention.h"
+#include "FloatLanes.h"
 
 /* Of a block (chooseBounded of ChooseSchedule.cpp), and of all of them together. */
 enum { MostQueries = 256, QueryPanels = MostQueries / PanelColumns, KeyPanels = MostKeys / PanelColumns };
-enum { WidestSteps = MostColumns / 32, Lanes = 16 };
-
-/* Maxima are no lower than this. */
-#define LOWEST_MAXIMUM (-0.5e30f)
-
-static inline int least(int a, int b) { return a < b ? a : b; }
-static inline int most(int a, int b) { return a > b ? a : b; }
+enum { WidestSteps = MostColumns / 32 };
 
 typedef struct {
   buffer *queries; /* float width x query x block of queries, head, batch */
@@ -108,25 +103,6 @@ static inline void turnKeys(const memory *of, int count, int width,
              panels[first / PanelColumns] + first % PanelColumns * 4);
 }
 
-/* 16 vectors become one, of what `combine` makes of each one's lanes. */
-static inline __attribute__((always_inline)) __m512 acrossLanes(const __m512 *rows,
-                                                                __m512 (*combine)(__m512, __m512)) {
-  __m512 pairs[8], fours[4], halves[2];
-  UNROLL for (int i = 0; i < 8; ++i) pairs[i] = combine(_mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]),
-                                                        _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]));
-  UNROLL for (int i = 0; i < 4; ++i) {
-    __m512d even = (__m512d)pairs[2 * i], odd = (__m512d)pairs[2 * i + 1];
-    fours[i] = combine((__m512)_mm512_unpacklo_pd(even, odd), (__m512)_mm512_unpackhi_pd(even, odd));
-  }
-  UNROLL for (int i = 0; i < 2; ++i) halves[i] =
-      combine(_mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0x88),
-              _mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0xdd));
-  return combine(_mm512_shuffle_f32x4(halves[0], halves[1], 0x88),
-                 _mm512_shuffle_f32x4(halves[0], halves[1], 0xdd));
-}
-static inline __m512 larger(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
-static inline __m512 added(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }
-
 /* 16 queries and the keys of a block that their panel looks at. */
 typedef struct {
   const float *scores; /* key x query, MostKeys apart */
@@ -148,20 +124,6 @@ static inline __attribute__((always_inline)) __mmask16 seenKeys(const queriesByK
   return _mm512_mask_cmp_epi32_mask(begun, key, _mm512_set1_epi32(q->ends[row]), _MM_CMPINT_LT);
 }
 
-/* 2^x for x <= 0; zero below -100. Taylor's polynomial errs by 1.2e-7 of 2^x, as a float does: decays of many
- * blocks are multiplied with each other. */
-static inline __m512 decayPower(__m512 x) {
-  static const float terms[] = {
-      0.00015403530f, 0.0013333558f, 0.0096181291f, 0.055504109f, 0.24022651f, 0.69314718f, 1};
-  const __m512 toWhole = _mm512_set1_ps(12582912.f);
-  __m512 whole = _mm512_add_ps(x, toWhole), fraction = _mm512_sub_ps(x, _mm512_sub_ps(whole, toWhole));
-  __m512 sum = _mm512_setzero_ps();
-  for (int term = 0; term < 7; ++term)
-    sum = _mm512_fmadd_ps(sum, fraction, _mm512_set1_ps(terms[term]));
-  __mmask16 mask = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-100), _CMP_NLT_UQ);
-  return (__m512)_mm512_maskz_add_epi32(mask, _mm512_slli_epi32((__m512i)whole, 23), (__m512i)sum);
-}
-
 /* Brings maxima up to date; what sums so far are multiplied with: exactly one where they stay. */
 static inline __attribute__((always_inline)) __m512 decayOf(const queriesByKeys *q, const int seeAll) {
   __m512 rows[TileRows];
@@ -177,8 +139,8 @@ static inline __attribute__((always_inline)) __m512 decayOf(const queriesByKeys 
   }
   __m512 before = _mm512_load_ps(q->maxima), now = _mm512_max_ps(before, acrossLanes(rows, larger));
   _mm512_store_ps(q->maxima, now);
-  return _mm512_mask_mov_ps(decayPower(_mm512_sub_ps(before, now)),
-                            _mm512_cmp_ps_mask(before, now, _CMP_EQ_OQ), _mm512_set1_ps(1));
+  return _mm512_mask_mov_ps(powerOf(_mm512_sub_ps(before, now)), _mm512_cmp_ps_mask(before, now, _CMP_EQ_OQ),
+                            _mm512_set1_ps(1));
 }
 
 /* Scores become weights. */

@@ -8,6 +8,7 @@ extern "C" const char attnc_shim_begin[], attnc_shim_end[], attnc_tiles_begin[],
     attnc_vectors_begin[], attnc_vectors_end[], attnc_bytes_begin[], attnc_bytes_end[],
     attnc_wide_bytes_begin[], attnc_wide_bytes_end[], attnc_dots_begin[], attnc_dots_end[],
     attnc_wide_dots_begin[], attnc_wide_dots_end[], attnc_floats_begin[], attnc_floats_end[],
+    attnc_step_begin[], attnc_step_end[], attnc_wide_step_begin[], attnc_wide_step_end[],
     attnc_bundle_header_begin[], attnc_bundle_header_end[];
 
 namespace attnc {
@@ -27,6 +28,10 @@ std::string_view byteDotsObject() { return {attnc_dots_begin, attnc_dots_end}; }
 std::string_view wideByteDotsObject() { return {attnc_wide_dots_begin, attnc_wide_dots_end}; }
 
 std::string_view floatVectorsObject() { return {attnc_floats_begin, attnc_floats_end}; }
+
+std::string_view stepAttentionObject() { return {attnc_step_begin, attnc_step_end}; }
+
+std::string_view wideStepAttentionObject() { return {attnc_wide_step_begin, attnc_wide_step_end}; }
 
 std::string_view bundleHeader() { return {attnc_bundle_header_begin, attnc_bundle_header_end}; }
 

@@ -32,6 +32,12 @@ std::string_view wideByteDotsObject();
 /// FloatVectors.c, compiled for x86-64 with AVX2 and FMA.
 std::string_view floatVectorsObject();
 
+/// StepAttention.c, compiled for x86-64 with AVX2 and FMA.
+std::string_view stepAttentionObject();
+
+/// The same with AVX-512.
+std::string_view wideStepAttentionObject();
+
 /// The text of attnrt/bundle.h.
 std::string_view bundleHeader();
 

@@ -13,18 +13,6 @@
 /* A block of keys (KeysPerBlock) and the widest heads (canBeExternal of ChooseSchedule.cpp). */
 enum { MostKeys = 128, MostColumns = 128, WeightBytes = MostKeys / 2 * GroupBytes };
 
-/* Asks for the numbers of an axis. */
-static inline void ask(axis *of, int min, int extent) {
-  of->min = min;
-  of->extent = extent;
-}
-
-/* Asks for what the last axes of `sums` say, from axis `first` of `input` on. */
-static inline void askAlike(buffer *input, int first, const buffer *sums) {
-  for (int from = input->rank - 1, to = sums->rank - 1; from >= first; --from, --to)
-    ask(&input->axes[from], sums->axes[to].min, sums->axes[to].extent);
-}
-
 /* What a task reads of keys or values, which are floats or bfloat16, width x key x key head x batch. */
 typedef struct {
   const uint8_t *rows; /* from the first key of the block on */

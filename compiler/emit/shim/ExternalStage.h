@@ -72,6 +72,18 @@ typedef struct {
 enum { FloatBytes = 4, BfloatBytes = 2 };
 static inline int bytesOf(const buffer *numbers) { return (numbers->type >> 8 & 0xff) / 8; }
 
+/* Asks for the numbers of an axis. */
+static inline void ask(axis *of, int min, int extent) {
+  of->min = min;
+  of->extent = extent;
+}
+
+/* Asks for what the last axes of `sums` say, from axis `first` of `input` on. */
+static inline void askAlike(buffer *input, int first, const buffer *sums) {
+  for (int from = input->rank - 1, to = sums->rank - 1; from >= first; --from, --to)
+    ask(&input->axes[from], sums->axes[to].min, sums->axes[to].extent);
+}
+
 /* Answers a bounds query. Tiles may reach past the last row and the last panel, which are not read: only the
  * first of each is asked for. */
 static inline int answer(buffer *rows, buffer *panels, const buffer *sums, int width, int depth) {

@@ -124,7 +124,9 @@ private:
   void scheduleAttended() {
     scheduleScaled();
     local(s.bounds, false).compute_at(result, level).bound(s.query, 0, tiles.queries).bound(s.side, 0, 2);
-    s.bounds.vectorize(s.query, p.queryLanes).unroll(s.side);
+    s.bounds.unroll(s.side);
+    if (!oneQuery)
+      s.bounds.vectorize(s.query, p.queryLanes);
     local(s.attended, false).compute_at(result, level).bound(s.query, 0, tiles.queries);
     s.attended.bound(s.width, 0, filledUp(p.valueWidth));
   }

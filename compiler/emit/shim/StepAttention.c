@@ -1,0 +1,302 @@
+/* StepAttention.c - attention of one query a row, over keys and values in memory (AVX2 and FMA, or AVX-512).
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A step reads each key and value once and does little with it: how fast memory gives them decides. While all
+ * heads' keys are multiplied, their values are asked for; while these are mixed, the keys that come next are.
+ * Bfloat16 is widened by pairs, so columns at even places are apart from those at odd ones until the end.
+ * Keys are summed up one by one, and blocks of 128 begin at key 0: a row's result depends on its own keys
+ * only.
+ */
+
+#include "FloatLanes.h"
+
+/* A block of keys (KeysPerBlock), and what chooseStepAttention of ChooseSchedule.cpp asks for at most. */
+enum { MostKeys = 128, MostColumns = 256, MostHeads = 16 };
+enum { Pair = 2 * Lanes /* columns that are read at once */, UsualColumns = 64 };
+
+typedef struct {
+  buffer *queries;       /* float width x 1 x 1 x head x row */
+  buffer *bounds;        /* int32 1 x 2 x 1 x head x row: where the keys that the query sees begin and end */
+  buffer *slots;         /* int32 row, or key x row: where a row's keys are in memory */
+  buffer *keys, *values; /* width x key x head x slot, or width x head x key x slot; all axes begin at 0 */
+  int width, valueWidth;
+  int keyGroup, valueGroup; /* heads that share one of keys, of values */
+  int keyAxis;              /* of keys and values: 1 or 2 */
+  buffer *context;          /* float width x 1 x 1 x head x row */
+} step;
+
+/* Some keys, or values, of one row. */
+typedef struct {
+  int row, first, count;
+} keyBlock;
+
+/* Where they are; those past the last one are that one again. */
+typedef struct {
+  const uint8_t *rows[MostKeys]; /* the first head's part */
+  long head;                     /* bytes from one head's part to the next */
+  int bytes;                     /* of a number */
+} places;
+
+/* Of one head, in the blocks so far. */
+typedef struct {
+  float maximum, sum;
+} softmax;
+
+/* What one head reads of a block, and what it asks for meanwhile. */
+typedef struct {
+  const places *from, *later;
+  long at, laterAt; /* of the head's part */
+  int begin, end;   /* keys that are seen */
+} part;
+
+static int askForStep(const step *s) {
+  const axis *head = &s->context->axes[3], *row = &s->context->axes[4];
+  askAlike(s->queries, 2, s->context);
+  ask(&s->queries->axes[0], 0, s->width);
+  ask(&s->queries->axes[1], 0, 1);
+  askAlike(s->bounds, 2, s->context);
+  ask(&s->bounds->axes[0], 0, 1);
+  ask(&s->bounds->axes[1], 0, 2);
+  ask(&s->slots->axes[0], 0, 1);
+  ask(&s->slots->axes[s->slots->rank - 1], row->min, row->extent);
+  for (int i = 0; i < 2; ++i) {
+    buffer *memory = i == 0 ? s->keys : s->values;
+    int group = i == 0 ? s->keyGroup : s->valueGroup, first = head->min / group;
+    ask(&memory->axes[0], 0, i == 0 ? s->width : s->valueWidth);
+    ask(&memory->axes[s->keyAxis], 0, 1);
+    ask(&memory->axes[3 - s->keyAxis], first, (head->min + head->extent - 1) / group - first + 1);
+    ask(&memory->axes[3], 0, 1);
+  }
+  return 0;
+}
+
+/* Places of a block, as many as a vector has lanes, or several times that: at least `room`. */
+static void findPlaces(const step *s, const buffer *memory, const keyBlock *b, int room, places *found) {
+  const axis *key = &memory->axes[s->keyAxis], *slot = &memory->axes[3];
+  const int32_t *slots =
+      (const int32_t *)s->slots->host + b->row * (long)s->slots->axes[s->slots->rank - 1].stride;
+  long next = s->slots->rank > 1 ? s->slots->axes[0].stride : 0;
+  found->bytes = bytesOf(memory);
+  found->head = memory->axes[3 - s->keyAxis].stride * (long)found->bytes;
+  for (int i = 0; i < b->count; ++i) {
+    int of = least(most(slots[(b->first + i) * next], 0), slot->extent - 1);
+    long at = (b->first + i) * (long)key->stride + of * (long)slot->stride;
+    found->rows[i] = memory->host + at * found->bytes;
+  }
+  for (int i = b->count; i < room || i % Lanes != 0; ++i)
+    found->rows[i] = found->rows[b->count - 1];
+}
+
+/* Floats at even places of what is in memory, and those at odd ones; of floats, the first half and the other.
+ */
+INLINE void readPair(const uint8_t *from, const int bytes, floats *even, floats *odd) {
+  if (bytes == BfloatBytes) {
+    widenBfloats(from, even, odd);
+  } else {
+    *even = loadFloats(from);
+    *odd = loadFloats(from + Lanes * FloatBytes);
+  }
+}
+
+INLINE void askFor(const part *p, int key, int column, const int columns, const int bytes) {
+  const uint8_t *from = p->later->rows[key] + p->laterAt + column * bytes;
+  UNROLL for (int at = 0; at < columns * bytes; at += LineBytes) FETCH(1, from + at);
+}
+
+/* Adds the products of some columns. */
+INLINE void addProducts(const part *p, int first, int column, const float *query, floats *products,
+                        const int columns, const int bytes) {
+  UNROLL for (int i = 0; i < Lanes; ++i) {
+    const uint8_t *row = p->from->rows[first + i] + p->at + column * bytes;
+    floats even = products[i], odd = noFloats(), x, y;
+    UNROLL for (int at = 0; at < columns; at += Pair) {
+      readPair(row + at * bytes, bytes, &x, &y);
+      even = timesPlus(x, loadFloats(query + column + at), even);
+      odd = timesPlus(y, loadFloats(query + column + at + Lanes), odd);
+    }
+    askFor(p, first + i, column, columns, bytes);
+    products[i] = added(even, odd);
+  }
+}
+
+INLINE floats scoreKeys(const part *p, int first, const float *query, const int width, const int bytes) {
+  floats products[Lanes];
+  UNROLL for (int i = 0; i < Lanes; ++i) products[i] = noFloats();
+  int column = 0;
+  for (; column + UsualColumns <= width; column += UsualColumns)
+    addProducts(p, first, column, query, products, UsualColumns, bytes);
+  for (; column < width; column += Pair)
+    addProducts(p, first, column, query, products, Pair, bytes);
+  return acrossLanes(products, added);
+}
+
+/* The sums of values by their weights, of some columns. */
+INLINE void mixColumns(const part *p, int column, const float *weights, float decay, float *context,
+                       const int columns, const int bytes) {
+  floats sums[UsualColumns / Lanes];
+  UNROLL for (int i = 0; i < columns / Lanes; ++i) sums[i] =
+      times(loadFloats(context + column + i * Lanes), all(decay));
+  for (int key = p->begin; key < p->end; ++key) {
+    const uint8_t *row = p->from->rows[key] + p->at + column * bytes;
+    floats weight = all(weights[key]), x, y;
+    UNROLL for (int i = 0; i < columns / Lanes; i += 2) {
+      readPair(row + i * Lanes * bytes, bytes, &x, &y);
+      sums[i] = timesPlus(x, weight, sums[i]);
+      sums[i + 1] = timesPlus(y, weight, sums[i + 1]);
+    }
+    askFor(p, key, column, columns, bytes);
+  }
+  UNROLL for (int i = 0; i < columns / Lanes; ++i) storeFloats(context + column + i * Lanes, sums[i]);
+}
+
+INLINE void mixOf(const part *p, int width, const float *weights, float decay, float *context,
+                  const int bytes) {
+  int column = 0;
+  for (; column + UsualColumns <= width; column += UsualColumns)
+    mixColumns(p, column, weights, decay, context, UsualColumns, bytes);
+  for (; column < width; column += Pair)
+    mixColumns(p, column, weights, decay, context, Pair, bytes);
+}
+
+static void mix(const part *p, int width, const float *weights, float decay, float *context) {
+  if (p->from->bytes == BfloatBytes)
+    mixOf(p, width, weights, decay, context, BfloatBytes);
+  else
+    mixOf(p, width, weights, decay, context, FloatBytes);
+}
+
+INLINE void scoreOf(const part *p, const float *query, float *scores, const int width, const int bytes) {
+  for (int first = p->begin / Lanes * Lanes; first < p->end; first += Lanes) {
+    floats tile = scoreKeys(p, first, query, width, bytes);
+    storeFloats(scores + first, maskedBut(tile, p->begin - first, p->end - first));
+  }
+}
+
+static void score(const part *p, int width, const float *query, float *scores) {
+  if (width == UsualColumns && p->from->bytes == BfloatBytes)
+    scoreOf(p, query, scores, UsualColumns, BfloatBytes);
+  else if (width == UsualColumns)
+    scoreOf(p, query, scores, UsualColumns, FloatBytes);
+  else if (p->from->bytes == BfloatBytes)
+    scoreOf(p, query, scores, width, BfloatBytes);
+  else
+    scoreOf(p, query, scores, width, FloatBytes);
+}
+
+/* Scores become weights, and what was summed up before is multiplied with the result. */
+static float weigh(float *scores, int begin, int end, softmax *of) {
+  floats highest = all(of->maximum), sum = noFloats();
+  for (int key = begin / Lanes * Lanes; key < end; key += Lanes)
+    highest = larger(highest, loadFloats(scores + key));
+  float maximum = largest(highest), decay[Lanes];
+  storeFloats(decay, powerOf(less(all(of->maximum), all(maximum))));
+  for (int key = begin / Lanes * Lanes; key < end; key += Lanes) {
+    floats weights = powerOf(less(loadFloats(scores + key), all(maximum)));
+    storeFloats(scores + key, weights);
+    sum = added(sum, weights);
+  }
+  of->maximum = maximum;
+  of->sum = of->sum * decay[0] + total(sum);
+  return decay[0];
+}
+
+/* A query as keys are read. */
+static void layQuery(const float *from, int width, int bytes, float *query) {
+  for (int column = 0; column < width; column += Pair) {
+    floats even = loadFloats(from + column), odd = loadFloats(from + column + Lanes);
+    if (bytes == BfloatBytes)
+      takeApart(even, odd, &even, &odd);
+    storeFloats(query + column, even);
+    storeFloats(query + column + Lanes, odd);
+  }
+}
+
+/* Has all heads look at keys `begin` up to `end` of a block: one's work is done while another's waits. */
+static void attendBlock(const step *s, const places *keys, const places *values, const places *next,
+                        int begin, int end, softmax *ofHeads) {
+  const axis *head = &s->context->axes[3];
+  float scores[MostHeads][MostKeys] __attribute__((aligned(64))), decays[MostHeads];
+  for (int i = 0; i < head->extent; ++i) {
+    float query[MostColumns] __attribute__((aligned(64)));
+    int key = (head->min + i) / s->keyGroup, value = (head->min + i) / s->valueGroup;
+    part p = {keys, values, key * keys->head, value * values->head, begin, end};
+    layQuery((const float *)s->queries->host + i * (long)s->queries->axes[3].stride, s->width, keys->bytes,
+             query);
+    score(&p, s->width, query, scores[i]);
+  }
+  for (int i = 0; i < head->extent; ++i)
+    decays[i] = weigh(scores[i], begin, end, &ofHeads[i]);
+  for (int i = 0; i < head->extent; ++i) {
+    int key = (head->min + i) / s->keyGroup, value = (head->min + i) / s->valueGroup;
+    part p = {values, next, value * values->head, key * next->head, begin, end};
+    mix(&p, s->valueWidth, scores[i], decays[i], (float *)s->context->host + i * (long)head->stride);
+  }
+}
+
+/* Divides what was mixed by the sum of weights, in the order of columns; what sees no key is zero. */
+static void finish(float *context, int width, int bytes, float sum) {
+  floats factor = all(sum > 0 ? 1 / sum : 0);
+  for (int column = 0; column < width; column += Pair) {
+    floats even = times(loadFloats(context + column), factor),
+           odd = times(loadFloats(context + column + Lanes), factor);
+    if (bytes == BfloatBytes)
+      putTogether(even, odd, &even, &odd);
+    storeFloats(context + column, even);
+    storeFloats(context + column + Lanes, odd);
+  }
+}
+
+static keyBlock blockAt(int row, int first, int end) {
+  keyBlock b = {row, first, least(end - first, MostKeys)};
+  return b;
+}
+
+/* What is read after a block: the next one, or the first one of the row that comes next. */
+static keyBlock nextBlock(const step *s, const keyBlock *b, int start, int end) {
+  if (b->first + MostKeys < end)
+    return blockAt(b->row, b->first + MostKeys, end);
+  int lastRow = s->slots->axes[s->slots->rank - 1].extent - 1;
+  return blockAt(least(b->row + 1, lastRow), start / MostKeys * MostKeys, end);
+}
+
+static int attendStep(const step *s) {
+  if (!s->queries->host || !s->bounds->host || !s->slots->host || !s->keys->host || !s->values->host ||
+      !s->context->host)
+    return askForStep(s);
+  const axis *head = &s->context->axes[3];
+  const int32_t *bounds = (const int32_t *)s->bounds->host;
+  int start = bounds[0], end = bounds[s->bounds->axes[1].stride];
+  softmax ofHeads[MostHeads];
+  for (int i = 0; i < head->extent; ++i) {
+    float *context = (float *)s->context->host + i * (long)head->stride;
+    for (int column = 0; column < s->valueWidth; column += Lanes)
+      storeFloats(context + column, noFloats());
+    ofHeads[i] = (softmax){LOWEST_MAXIMUM, 0};
+  }
+  places keys[2], values;
+  keyBlock now = blockAt(s->context->axes[4].min, start / MostKeys * MostKeys, end);
+  if (start < end)
+    findPlaces(s, s->keys, &now, 0, &keys[0]);
+  for (int turn = 0; now.first < end; turn ^= 1) {
+    keyBlock next = nextBlock(s, &now, start, end);
+    findPlaces(s, s->values, &now, 0, &values);
+    findPlaces(s, s->keys, &next, now.count, &keys[turn ^ 1]);
+    attendBlock(s, &keys[turn], &values, &keys[turn ^ 1], most(start - now.first, 0), now.count, ofHeads);
+    now = blockAt(now.row, now.first + MostKeys, end);
+  }
+  for (int i = 0; i < head->extent; ++i)
+    finish((float *)s->context->host + i * (long)head->stride, s->valueWidth, bytesOf(s->values),
+           ofHeads[i].sum);
+  return 0;
+}
+
+#ifdef __AVX512F__
+#define ATTEND attnc_attend_step_wide
+#else
+#define ATTEND attnc_attend_step
+#endif
+int ATTEND(buffer *queries, buffer *bounds, buffer *slots, buffer *keys, buffer *values, int width,
+           int valueWidth, int keyGroup, int valueGroup, int keyAxis, buffer *context) {
+  step s = {queries, bounds, slots, keys, values, width, valueWidth, keyGroup, valueGroup, keyAxis, context};
+  return attendStep(&s);
+}
