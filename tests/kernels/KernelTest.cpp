@@ -260,6 +260,26 @@ TEST_P(KernelTest, AttentionRowsDoNotDependOnTheirCompany) {
     }
 }
 
+/// Where bounds alone hide keys, more queries share blocks than above.
+TEST_P(KernelTest, ManyQueriesDoNotDependOnTheirCompany) {
+  int64_t seen = 0;
+  for (const KernelCase &kernelCase : roundedCasesOf(GetParam())) {
+    llvm::StringRef name = kernelCase.name;
+    if (!name.starts_with("attention_64_causal") && !name.starts_with("attention_64_padding") &&
+        !name.starts_with("attention_window"))
+      continue;
+    ++seen;
+    TestKernel kernel(kernelCase.text);
+    ASSERT_TRUE(kernel.load(GetParam()));
+    Sizes sizes = kernelCase.sizes.back();
+    sizes["query"] = 300;
+    if (sizes.count("key"))
+      sizes["key"] = 513;
+    checkCompany(kernel, kernelCase, sizes, "query", {64, 65, 128, 129, 256, 257});
+  }
+  EXPECT_GE(seen, GetParam().roundsRows() ? 3 : 0);
+}
+
 /// Attention with padding: a sentence alone, without its padding, gives the bits it has in a padded batch.
 TEST_P(KernelTest, AttentionDoesNotDependOnPadding) {
   std::vector<KernelCase> cases = roundedCasesOf(GetParam());

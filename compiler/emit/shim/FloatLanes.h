@@ -78,10 +78,10 @@ INLINE floats acrossLanes(const floats *rows, floats (*combine)(floats, floats))
                  _mm512_shuffle_f32x4(halves[0], halves[1], 0xdd));
 }
 
-/* 2^`whole` times `sum`, zero where `x` is below -100. `whole` has a whole number in its lowest bits. */
-INLINE floats scaled(floats sum, floats whole, floats x) {
+/* `sum` by the power of two whose exponent is in the lowest bits; zero where `x` is below -100. */
+INLINE floats scaled(floats sum, floats exponent, floats x) {
   __mmask16 mask = _mm512_cmp_ps_mask(x, all(-100), _CMP_NLT_UQ);
-  return (floats)_mm512_maskz_add_epi32(mask, _mm512_slli_epi32((__m512i)whole, 23), (__m512i)sum);
+  return _mm512_maskz_mul_ps(mask, sum, (floats)_mm512_slli_epi32((__m512i)exponent, 23));
 }
 
 #else
@@ -144,19 +144,20 @@ INLINE floats acrossLanes(const floats *rows, floats (*combine)(floats, floats))
                  _mm256_permute2f128_ps(fours[0], fours[1], 0x31));
 }
 
-INLINE floats scaled(floats sum, floats whole, floats x) {
-  __m256i power = _mm256_add_epi32(_mm256_slli_epi32((__m256i)whole, 23), (__m256i)sum);
-  return _mm256_and_ps((floats)power, _mm256_cmp_ps(x, all(-100), _CMP_NLT_UQ));
+INLINE floats scaled(floats sum, floats exponent, floats x) {
+  floats power = (floats)_mm256_slli_epi32((__m256i)exponent, 23);
+  return _mm256_and_ps(times(sum, power), _mm256_cmp_ps(x, all(-100), _CMP_NLT_UQ));
 }
 
 #endif
 
-/* 2^x for x <= 0; zero below -100. Taylor's polynomial errs by 1.2e-7 of 2^x, as a float does. Adding
- * 1.5 * 2^23 leaves the nearest whole number in the lowest bits. */
+/* 2^x for x <= 0; zero below -100; a NaN stays one. Taylor's polynomial errs by 1.2e-7 of 2^x, as a float
+ * does. Adding 1.5 * 2^23 + 127 leaves the nearest whole number, and the exponent's bias, in the lowest bits.
+ */
 INLINE floats powerOf(floats x) {
   static const float terms[] = {
       0.00015403530f, 0.0013333558f, 0.0096181291f, 0.055504109f, 0.24022651f, 0.69314718f, 1};
-  const floats toWhole = all(12582912.f);
+  const floats toWhole = all(12582912.f + 127);
   floats whole = added(x, toWhole), fraction = less(x, less(whole, toWhole)), sum = noFloats();
   UNROLL for (int term = 0; term < 7; ++term) sum = timesPlus(sum, fraction, all(terms[term]));
   return scaled(sum, whole, x);

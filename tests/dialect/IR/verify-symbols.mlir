@@ -110,6 +110,16 @@ func.func @write_state_c1_other_type(%x: tensor<4xf32>) {
 
 // -----
 
+// expected-note @below {{declared here}}
+attn.state @s : tensor<?x5xf32, #attn.axes<batch, width>>
+func.func @write_state_c1_part_of_other_width(%x: tensor<?x4xf32, #attn.axes<part, width>>) {
+  // expected-error @below {{'attn.write_state' op has type 'tensor<?x4xf32, #attn.axes<part, width>>', but @s has 'tensor<?x5xf32, #attn.axes<batch, width>>'}}
+  attn.write_state %x, @s : tensor<?x4xf32, #attn.axes<part, width>>
+  return
+}
+
+// -----
+
 // expected-error @below {{'func.func' op has 'attn.strides' that are no list of '#attn.size'}}
 func.func @entry_strides(%x: tensor<4xf32> {attn.strides = [1 : i32]}) {
   return

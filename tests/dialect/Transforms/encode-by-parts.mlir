@@ -78,3 +78,38 @@ func.func @encode(%x: !table) {
   attn.write_state %0, @table : !table
   return
 }
+
+// -----
+
+// A recurrence is the faster, the more sentences it goes over together.
+// CHECK: attn.sizes = ["batch", "source"]
+!x = tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+!one = tensor<?x1x8xf32, #attn.axes<batch, query, width>>
+attn.state @memory : !x
+attn.kernel @sum {
+^bb0(%a: !one, %b: !one):
+  %0 = attn.add %a, %b : !one
+  attn.yield %0 : !one
+}
+attn.kernel @copy {
+^bb0(%in: !x):
+  attn.yield %in : !x
+}
+attn.kernel @copy_one {
+^bb0(%in: !one):
+  attn.yield %in : !one
+}
+// CHECK-LABEL: func.func @encode(
+// CHECK-SAME: tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+func.func @encode(%x: !x, %h: !one) {
+  %initial = attn.call @copy_one(%h) : (!one) -> !one
+  %y, %last = attn.recurrence over (%x) init (%initial) : (!x, !one) -> (!x, !one) {
+  ^bb0(%now: !one, %state: !one):
+    %output = attn.call @sum(%now, %state) : (!one, !one) -> !one
+    %next = attn.call @copy_one(%output) : (!one) -> !one
+    attn.yield %output, %next : !one, !one
+  }
+  %0 = attn.call @copy(%y) : (!x) -> !x
+  attn.write_state %0, @memory : !x
+  return
+}
