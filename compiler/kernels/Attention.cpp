@@ -125,9 +125,11 @@ private:
     return tiles.inOrder ? strict_float(sum + term) : sum + term;
   }
 
+  /// Halide's bounds of external stages have heads past the last one.
   Expr scaledQuery(Expr column) const {
     Expr query = min(s.queryBlock * tiles.queries + s.query, queries - 1);
-    return in.query.at({column, query, s.head, s.batch}) * in.queryFactor;
+    Expr head = tiles.external ? min(s.head, in.query.extents[2] - 1) : s.head;
+    return in.query.at({column, query, head, s.batch}) * in.queryFactor;
   }
 
   void buildProducts() {

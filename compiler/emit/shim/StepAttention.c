@@ -49,8 +49,9 @@ typedef struct {
   int begin, end;   /* keys that are seen */
 } part;
 
+/* Of memory, the first number of each kind: others are there. */
 static int askForStep(const step *s) {
-  const axis *head = &s->context->axes[3], *row = &s->context->axes[4];
+  const axis *row = &s->context->axes[4];
   askAlike(s->queries, 2, s->context);
   ask(&s->queries->axes[0], 0, s->width);
   ask(&s->queries->axes[1], 0, 1);
@@ -59,13 +60,9 @@ static int askForStep(const step *s) {
   ask(&s->bounds->axes[1], 0, 2);
   ask(&s->slots->axes[0], 0, 1);
   ask(&s->slots->axes[s->slots->rank - 1], row->min, row->extent);
-  for (int i = 0; i < 2; ++i) {
-    buffer *memory = i == 0 ? s->keys : s->values;
-    int group = i == 0 ? s->keyGroup : s->valueGroup, first = head->min / group;
-    ask(&memory->axes[0], 0, i == 0 ? s->width : s->valueWidth);
-    ask(&memory->axes[s->keyAxis], 0, 1);
-    ask(&memory->axes[3 - s->keyAxis], first, (head->min + head->extent - 1) / group - first + 1);
-    ask(&memory->axes[3], 0, 1);
+  for (int i = 0; i < 4; ++i) {
+    ask(&s->keys->axes[i], 0, i == 0 ? s->width : 1);
+    ask(&s->values->axes[i], 0, i == 0 ? s->valueWidth : 1);
   }
   return 0;
 }
