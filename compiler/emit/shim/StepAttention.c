@@ -10,7 +10,7 @@
 
 #include "FloatLanes.h"
 
-/* A block of keys (KeysPerBlock), and what chooseStepAttention of ChooseSchedule.cpp asks for at most. */
+/* A block of keys (KeysPerBlock), and what chooseExternalStep of ChooseSchedule.cpp asks for at most. */
 enum { MostKeys = 128, MostColumns = 256, MostHeads = 16 };
 enum { Pair = 2 * Lanes /* columns that are read at once */, UsualColumns = 64 };
 
@@ -274,7 +274,7 @@ static int attendStep(const step *s) {
   keyBlock now = blockAt(s->context->axes[4].min, start / MostKeys * MostKeys, end);
   if (start < end)
     findPlaces(s, s->keys, &now, 0, &keys[0]);
-  for (int turn = 0; now.first < end; turn ^= 1) {
+  for (int turn = 0; start < end && now.first < end; turn ^= 1) {
     keyBlock next = nextBlock(s, &now, start, end);
     findPlaces(s, s->values, &now, 0, &values);
     findPlaces(s, s->keys, &next, now.count, &keys[turn ^ 1]);
