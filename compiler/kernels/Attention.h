@@ -34,11 +34,12 @@ struct AttentionInputs {
   /// Whether the key at (key, query, head, batch) may be seen, from what is known before scores are. Not
   /// defined where nothing but the bounds above hides keys.
   std::function<Halide::Expr(const Coordinates &at)> mayBeSeen;
-  std::vector<Halide::ImageParam> memory; // keys and values as external stages read them; empty: none can
+  /// Keys and values as external stages read them, width x key x key head x batch (or slot); empty: none can.
+  std::vector<Halide::ImageParam> memory;
   /// Of a step: the slot of keys and values in `memory` that each row reads, one for all keys or (key x row)
   /// one for each. Not defined where keys and values are not read so.
   Halide::ImageParam slots;
-  int keyAxis = 1;          // of `memory`, with slots: 1, or 2 where heads come before keys
+  int keyAxis = 1;          // of `memory`, with slots: 1, or 2 in width x key head x key x slot
   bool onlyBounded = false; // a query sees exactly the keys from its own `keyStart` to its own `keyEnd`
   int width = 0;            // of queries and keys
   int valueWidth = 0;

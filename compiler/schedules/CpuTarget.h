@@ -24,7 +24,7 @@ struct CpuTarget {
   bool isZen5 = false;         // which needs to be asked ahead for what few rows multiply
   ByteSums byteSums = ByteSums::ByHalide;
 
-  /// Of 16 registers of 8 floats: the functions of FloatVectors.c.
+  /// Of 16 registers of 8 floats: the functions of FloatVectors.c, and of StepAttention.c as it is for AVX2.
   bool hasNarrowVectors() const { return kind == CpuClass::Avx2; }
 
   /// External tiles of bfloat16 round rows of floats, too; those of narrow vectors widen both.

@@ -106,8 +106,7 @@ std::string attentionText(bool causal, bool padded = false, bool rounded = false
          "\n  attn.yield %4 : " + q + "\n}\n";
 }
 
-/// One query for each row, as a decoder's step asks.
-/// A step's attention: row r reads the keys and values of source `sources[r]`.
+/// One query for each row, as a decoder's step asks: row r reads the keys and values of source `sources[r]`.
 std::string stepText(bool rounded) {
   std::string q = "tensor<?x8x1x64xf32, #attn.axes<row, head, query, width>>",
               s = "tensor<?x8x1x?xf32, #attn.axes<row, head, query, key>>",

@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <limits>
+#include <thread>
 
 using namespace attnc::test;
 using reference::Array;
@@ -371,6 +372,29 @@ TEST_P(KernelTest, WhatLiesPastAStepsKeysDoesNotLeak) {
     EXPECT_EQ(countDifferences(expected[0], kernel.run(inputs, sizes)[0]), 0);
   }
   EXPECT_EQ(seen, 16);
+}
+
+/// Rows whose window begins at or past their last key see none, and read nothing, whatever a thread's stack
+/// holds: that of a new one is zero.
+TEST_P(KernelTest, WindowsPastTheLastKeyReadNothing) {
+  int64_t seen = 0;
+  for (const KernelCase &kernelCase : attentionCases()) {
+    SCOPED_TRACE(kernelCase.name);
+    if (!llvm::StringRef(kernelCase.name).starts_with("attention_step_64_window_5"))
+      continue;
+    ++seen;
+    TestKernel kernel(kernelCase.text);
+    ASSERT_TRUE(kernel.load(GetParam()));
+    const Sizes sizes = {{"row", 4}, {"slot", 4}, {"capacity", 60}, {"history", 60}};
+    std::vector<Array> inputs = kernel.randomInputs(sizes, {}, 3);
+    inputs[4].values = {3, 5, 40, 41};
+    inputs[5].values = {10, 10, 50, 47}; // windows begin at 5, 5, 45 and 42
+    std::vector<Array> results;
+    std::thread([&] { results = kernel.run(inputs, sizes); }).join();
+    for (double number : results[0].values)
+      EXPECT_EQ(number, 0);
+  }
+  EXPECT_EQ(seen, 2);
 }
 
 TEST_P(KernelTest, ResultsDoNotDependOnThreads) {
