@@ -53,16 +53,28 @@ LinearInputs withRoundedRows(LinearInputs inputs) {
   return inputs;
 }
 
-// Whole numbers are exact up to here; what follows is rounded in one way.
-Expr resultOf(const LinearInputs &inputs, const Expr &sum, const Coordinates &at, int byteOffset) {
-  Expr result = sum;
+/// Whether every sum of a byte by a weight of so many inputs is a whole number that a float holds. (Bytes are
+/// at most 255, weights 127.)
+static bool fitsFloat(int inputs) { return int64_t(255) * 127 * inputs < (1 << 24); }
+
+// Exact either way: what the compiler fuses is not rounded in between.
+Expr wholeSum(const LinearInputs &inputs, const Expr &sum, const Coordinates &at, int byteOffset) {
+  if (!inputs.scales)
+    return sum;
+  Coordinates zero = at;
+  zero[0] = 1;
+  Expr zeroByte = inputs.scales->rows.at(zero) - float(byteOffset), weights = inputs.scales->sums(at[0]);
+  if (fitsFloat(inputs.weight.in))
+    return cast<float>(sum) - zeroByte * weights;
+  return cast<float>(sum - cast<int32_t>(zeroByte) * cast<int32_t>(weights));
+}
+
+Expr resultOf(const LinearInputs &inputs, const Expr &whole, const Coordinates &at) {
+  Expr result = whole;
   if (inputs.scales) {
-    Coordinates scale = at, zero = at;
-    scale[0] = 0, zero[0] = 1;
-    Expr zeroByte = cast<int32_t>(inputs.scales->rows.at(zero)) - byteOffset;
-    Expr whole = sum - zeroByte * cast<int32_t>(inputs.scales->sums(at[0]));
-    result =
-        strict_float(cast<float>(whole) * (inputs.scales->rows.at(scale) * inputs.scales->columns(at[0])));
+    Coordinates scale = at;
+    scale[0] = 0;
+    result = strict_float(result * (inputs.scales->rows.at(scale) * inputs.scales->columns(at[0])));
   }
   return inputs.bias ? strict_float(result + inputs.bias(at[0])) : result;
 }
@@ -128,19 +140,29 @@ Accumulator buildAccumulator(const LinearInputs &inputs, MatmulTile tile, const 
   return result;
 }
 
+/// The sum at plain coordinates, less what the rows' zero adds. A stage of its own, computed where it is
+/// read: what follows is strict, and would make this so.
+static Func wholeSums(const LinearInputs &inputs, const Accumulator &accumulator) {
+  MatmulTile tile = accumulator.tile;
+  Func sums = accumulator.sums, whole(sums.name() + "_whole");
+  std::vector<Var> vars = {accumulator.column, accumulator.row};
+  std::vector<Var> outer = outerVars(inputs.input.extents.size());
+  vars.insert(vars.end(), outer.begin(), outer.end());
+  Coordinates at(vars.begin(), vars.end()), source = at;
+  if (!tile.isExternal()) {
+    source = {at[0] % tile.columns, at[1] % tile.rows, at[0] / tile.columns, at[1] / tile.rows};
+    source.insert(source.end(), at.begin() + 2, at.end());
+  }
+  whole(vars) = wholeSum(inputs, sums(source), at, tile.byteOffset);
+  return whole;
+}
+
 Tensor linearResult(const LinearInputs &inputs, const Accumulator &accumulator) {
   Tensor result;
   result.extents = inputs.input.extents;
   result.extents[0] = inputs.weight.out;
-  MatmulTile tile = accumulator.tile;
-  Func sums = accumulator.sums;
-  result.at = [=](const Coordinates &at) {
-    if (tile.isExternal())
-      return resultOf(inputs, sums(at[0], at[1]), at, tile.byteOffset);
-    Coordinates source = {at[0] % tile.columns, at[1] % tile.rows, at[0] / tile.columns, at[1] / tile.rows};
-    source.insert(source.end(), at.begin() + 2, at.end());
-    return resultOf(inputs, sums(source), at);
-  };
+  Func whole = wholeSums(inputs, accumulator);
+  result.at = [=](const Coordinates &at) { return resultOf(inputs, whole(at), at); };
   return result;
 }
 

@@ -79,9 +79,12 @@ Halide::Expr sumTerm(const LinearInputs &inputs, const Coordinates &at, const Ha
 /// The same linear with its rows rounded to bfloat16, as external tiles of a bf16 matrix round them.
 LinearInputs withRoundedRows(LinearInputs inputs);
 
-/// The linear's result at `at`, given the sum there, of bytes less `byteOffset`.
-Halide::Expr resultOf(const LinearInputs &inputs, const Halide::Expr &sum, const Coordinates &at,
+/// The sum at `at`, of bytes less `byteOffset`, less what the row's zero adds to it.
+Halide::Expr wholeSum(const LinearInputs &inputs, const Halide::Expr &sum, const Coordinates &at,
                       int byteOffset = 0);
+
+/// The linear's result at `at`, given the whole sum there.
+Halide::Expr resultOf(const LinearInputs &inputs, const Halide::Expr &whole, const Coordinates &at);
 
 /// What is applied to the linear's result: the element at `at` of a value computed from `linear`.
 using Epilogue = std::function<Halide::Expr(const Tensor &linear, const Coordinates &at)>;

@@ -54,7 +54,7 @@ Tensor Region::buildReduction(mlir::Operation *op) {
         return {withFirst(inputs.weight.out, inputs.input.extents), [=](const Coordinates &at) {
                   RDom k(0, inputs.weight.depth());
                   Expr term = sumTerm(inputs, withFirst(k, at), at[0] % PanelColumns, at[0] / PanelColumns);
-                  return resultOf(inputs, Halide::sum(k, term), at);
+                  return resultOf(inputs, wholeSum(inputs, Halide::sum(k, term), at), at);
                 }};
       })
       .Case([&](attn::MatmulOp matmul) -> Tensor {

@@ -80,7 +80,7 @@ static void addPanelSum(PanelSums &stages, const std::string &suffix) {
   Var lane = stages.lane, panel = stages.panel, row = stages.row;
   Func exponentials("exponentials" + suffix);
   exponentials(lane, panel, row) =
-      strict_float(expFast(stages.logits(panel * PanelColumns + lane, row) - stages.maximum(panel, row)));
+      expFast(strict_float(stages.logits(panel * PanelColumns + lane, row) - stages.maximum(panel, row)));
   stages.halves.push_back({exponentials, PanelColumns});
   stages.sum(panel, row) = combineHalves(
       stages, exponentials, [](Expr a, Expr b) { return strict_float(a + b); }, "half" + suffix + "of");
@@ -202,7 +202,8 @@ TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabular
   s.insertion.where(vocabulary.panels(s.insertion.z, s.row)[0] >= limit);
   Expr place = candidates - 1 - s.insertion.x;
   Expr word = s.insertion.z * PanelColumns + s.insertion.y;
-  Expr logit = resultOf(readable, s.sums(s.insertion.y, s.insertion.z, s.row), {word, s.row});
+  Expr sum = s.sums(s.insertion.y, s.insertion.z, s.row);
+  Expr logit = resultOf(readable, wholeSum(readable, sum, {word, s.row}), {word, s.row});
   Expr value = select(word < inputs.weight.out, strict_float(logit - logSum.logSum(s.row)), BelowAll);
   s.insertion.where(comesBefore(value, word, s.result(candidates - 1, s.row)));
   Tuple before = s.result(max(place - 1, 0), s.row), here = s.result(place, s.row);

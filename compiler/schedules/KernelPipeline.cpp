@@ -331,9 +331,8 @@ Tensor PipelineBuilder::logitsAgain(const VocabularyMatch &match, const LinearIn
             Coordinates source = at;
             Halide::RDom k(0, inputs.weight.depth());
             source[0] = k;
-            return resultOf(
-                inputs, Halide::sum(k, sumTerm(inputs, source, at[0] % PanelColumns, at[0] / PanelColumns)),
-                at);
+            Expr sum = Halide::sum(k, sumTerm(inputs, source, at[0] % PanelColumns, at[0] / PanelColumns));
+            return resultOf(inputs, wholeSum(inputs, sum, at), at);
           }};
 }
 
