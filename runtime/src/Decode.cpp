@@ -31,6 +31,8 @@ private:
   void usePrompt(SentenceRules &sentence, attnrt_ids prompt) const;
   void scorePrefixes();
   std::unique_ptr<Search> makeSearch(size_t sentence) const;
+  std::vector<int32_t> historyOf(size_t sentence, int hypothesis) const;
+  int candidatesWanted() const;
   void step();
   NextTokens nextTokens(int row) const;
   std::vector<StepRow> advance(int position);
@@ -48,10 +50,10 @@ private:
   const attnrt_decode_options &options;
   const CancelFlag *cancel;
   DecodeRules rules;
-  bool readsAll = false; // logits of the whole vocabulary in each step
   const int32_t vocabulary;
   std::vector<std::unique_ptr<Search>> searches; // one per sentence
-  int stepCandidates = 0;                        // of each row
+  bool readsAll = false;                         // logits of the whole vocabulary in this step
+  int stepCandidates = 0;                        // or the best of each row
 };
 
 /// A step's kernel inserts words into a list of the best, which takes the square of its length. The best of
@@ -59,8 +61,6 @@ private:
 constexpr int MostCandidates = 16;
 
 void Decoder::begin() {
-  readsAll = rules.needsAll ||
-             (rules.candidatesWanted() > MostCandidates && (session.capacity().uses & ATTNRT_USE_SAMPLE));
   session.encode(sources, static_cast<int>(sources.size()) * rules.hypotheses, rules.search.maxLength);
   for (size_t s = 0; !session.model().decoder().hasSource && s < sources.size(); ++s)
     usePrompt(rules.sentences[s], sources[s]);
@@ -114,13 +114,34 @@ std::unique_ptr<Search> Decoder::makeSearch(size_t sentence) const {
   return std::make_unique<BeamSearch>(search);
 }
 
+/// All that a hypothesis has read since the prompt, and its start token.
+std::vector<int32_t> Decoder::historyOf(size_t sentence, int hypothesis) const {
+  std::vector<int32_t> history = searches[sentence]->output(hypothesis);
+  history.insert(history.begin(), rules.sentences[sentence].start);
+  return history;
+}
+
+/// How many of the best tokens this step has to give for each row: beside those that its rules touch there
+/// are enough for the search.
+int Decoder::candidatesWanted() const {
+  int touched = 0;
+  for (size_t s = 0; rules.tokens.lookBack() && s < searches.size(); ++s)
+    for (int i = 0; i < searches[s]->liveCount(); ++i)
+      touched = std::max(touched, countTouched(rules.tokens, rules.sentences[s], historyOf(s, i)));
+  return std::min(rules.candidatesWanted() + touched, vocabulary);
+}
+
 void Decoder::step() {
-  if (readsAll) {
-    session.logits();
-    return;
+  readsAll = rules.needsAll;
+  if (!readsAll) {
+    stepCandidates = candidatesWanted();
+    readsAll = (session.capacity().uses & ATTNRT_USE_SAMPLE) &&
+               stepCandidates > std::min(MostCandidates, session.mostCandidates());
   }
-  stepCandidates = std::min(rules.candidatesWanted(), vocabulary);
-  session.step(stepCandidates);
+  if (readsAll)
+    session.logits();
+  else
+    session.step(stepCandidates);
 }
 
 NextTokens Decoder::nextTokens(int row) const {
@@ -139,9 +160,8 @@ std::vector<Move> Decoder::advanceSentence(size_t sentence, int firstRow, int po
   const size_t wanted = rules.samples ? drawn : rules.candidatesForSearch();
   std::vector<std::vector<Candidate>> candidates;
   for (int i = 0; i < search.liveCount(); ++i) {
-    std::vector<int32_t> history = search.output(i);
-    history.insert(history.begin(), own.start);
-    candidates.push_back(chooseCandidates(rules.tokens, own, history, nextTokens(firstRow + i), wanted));
+    candidates.push_back(
+        chooseCandidates(rules.tokens, own, historyOf(sentence, i), nextTokens(firstRow + i), wanted));
   }
   return search.advance(candidates);
 }

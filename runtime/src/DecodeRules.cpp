@@ -314,7 +314,7 @@ DecodeRules makeDecodeRules(const Model &model, size_t sentences, const attnrt_d
 }
 
 void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room) {
-  require(!rules.needsAll || (room.uses & ATTNRT_USE_SAMPLE),
+  require(!rules.mayNeedAll() || (room.uses & ATTNRT_USE_SAMPLE),
           "sampling and rules that look at every token need a session with ATTNRT_USE_SAMPLE");
   require(!rules.looksAtAttention() || (room.uses & ATTNRT_USE_ATTEND),
           "the coverage penalty and alignments need a session with ATTNRT_USE_ATTEND");
@@ -322,7 +322,7 @@ void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room)
         " hypotheses are more than the session's beam of ", room.beam);
   check(rules.search.maxLength <= room.target, ATTNRT_OUT_OF_RANGE, "the maximum length of ",
         rules.search.maxLength, " is more than the session's target length of ", room.target);
-  check(rules.needsAll ||
+  check(rules.mayNeedAll() ||
             rules.tokens.forbiddable() <= room.suppressed + static_cast<int>(rules.tokens.ends.size()),
         ATTNRT_OUT_OF_RANGE, rules.tokens.forbiddable(),
         " tokens to forbid are more than the session's 'suppressed' of ", room.suppressed);

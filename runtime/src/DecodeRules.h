@@ -25,8 +25,10 @@ struct DecodeRules {
   bool looksAtAttention() const { return coveragePenalty > 0 || returnsAttention; }
   /// How many candidates the searches need of each row.
   int candidatesForSearch() const;
-  /// How many of the best tokens a step has to give for each row.
+  /// How many of the best tokens a step has to give for each row, but for rules that look back.
   int candidatesWanted() const;
+  /// Whether a step may have to give the whole vocabulary.
+  bool mayNeedAll() const { return needsAll || tokens.lookBack(); }
 };
 
 /// The bundle's decoding defaults. What pointers lead to belongs to the model.

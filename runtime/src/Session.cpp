@@ -56,10 +56,7 @@ void Session::allocate() {
   size(Source) = room.source;
   size(Slot) = size(Row) = slots;
   size(Capacity) = size(History) = size(Target) = mostPositions();
-  // (1 + ends) for each hypothesis of the beam, and those that may turn out to be forbidden (the end token
-  // among them).
-  const int64_t ends = owner->decoder().tokens.ends.size();
-  size(Candidate) = std::min(vocabulary, (1 + ends) * room.beam + room.suppressed + ends);
+  size(Candidate) = mostCandidates();
 
   arena = Memory(std::max({arenaForEncoding(), EntryCaller::arenaFor("prefill"),
                            arenaFor(ATTNRT_USE_DECODE, "step"), arenaFor(ATTNRT_USE_SAMPLE, "logits"),
@@ -210,6 +207,14 @@ std::vector<void *> Session::stepArguments() {
   if (hasPrompts())
     return {ids.data(), positions.data(), ancestors.data()};
   return {ids.data(), positions.data(), sentences.data(), ancestors.data(), sourceLengths.data()};
+}
+
+/// (1 + ends) for each hypothesis of the beam, and those that may turn out to be forbidden (the end token
+/// among them).
+int Session::mostCandidates() const {
+  const int64_t ends = owner->decoder().tokens.ends.size();
+  const int64_t wanted = (1 + ends) * room.beam + room.suppressed + ends;
+  return static_cast<int>(std::min<int64_t>(owner->decoder().targetVocabulary, wanted));
 }
 
 void Session::step(int count) {

@@ -35,8 +35,9 @@ public:
   /// Replaces the rows by the next step's.
   void moveRows(const std::vector<StepRow> &next);
 
-  /// Computes the best `count` tokens of each row (row x count, best first).
+  /// Computes the best `count` tokens of each row (row x count, best first): at most so many.
   void step(int count);
+  int mostCandidates() const;
   const int32_t *candidates(int row, int count) const {
     return candidateIds.as<int32_t>() + int64_t(liveSlots[row]) * count;
   }

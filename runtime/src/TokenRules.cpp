@@ -159,6 +159,17 @@ int TokenRules::forbiddable() const {
                           (minLength > 0 ? ends.size() : 0));
 }
 
+int countTouched(const TokenRules &rules, const SentenceRules &sentence, std::span<const int32_t> history) {
+  const std::vector<int32_t> read = readBefore(sentence, history);
+  std::vector<int32_t> touched;
+  if (rules.repetitionPenalty > 1)
+    touched = read;
+  if (rules.noRepeatNgramSize > 0)
+    forbidRepeatedNgrams(read, rules.noRepeatNgramSize, touched);
+  sortAndDeduplicate(touched);
+  return static_cast<int>(touched.size());
+}
+
 std::vector<Candidate> chooseCandidates(const TokenRules &rules, const SentenceRules &sentence,
                                         std::span<const int32_t> history, const NextTokens &next,
                                         size_t wanted) {

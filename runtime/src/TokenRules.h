@@ -44,10 +44,14 @@ struct TokenRules {
   bool renormalizes = false;
 
   bool isEnd(int32_t id) const { return std::find(ends.begin(), ends.end(), id) != ends.end(); }
-  /// How many tokens of one step these rules can forbid, if they do not depend on what came before.
+  /// How many tokens of one step these rules can forbid, whatever came before.
   int forbiddable() const;
-  /// Whether they have to see the whole vocabulary.
-  bool needsAll() const { return repetitionPenalty != 1 || noRepeatNgramSize > 0 || renormalizes; }
+  /// Whether they have to see the whole vocabulary in each step.
+  bool needsAll() const {
+    return renormalizes || repetitionPenalty < 1 || (repetitionPenalty > 1 && penalizesLogits);
+  }
+  /// Whether they have to where many tokens came before (see countTouched).
+  bool lookBack() const { return noRepeatNgramSize > 0 || repetitionPenalty > 1; }
 };
 
 /// What a sentence adds to the request's rules.
@@ -58,6 +62,9 @@ struct SentenceRules {
   std::vector<Candidate> forced;  // how each of its outputs begins
   std::vector<int32_t> shortlist; // sorted, the end token among them; empty: all tokens are allowed
 };
+
+/// How many tokens the rules that look back forbid or make worse after `history` (see chooseCandidates).
+int countTouched(const TokenRules &rules, const SentenceRules &sentence, std::span<const int32_t> history);
 
 /// The tokens that may follow `history` (the start token or the prompt's last one, then the output so far):
 /// at least the best `wanted` by score, or all that are allowed, in no particular order.

@@ -48,6 +48,25 @@ TEST_F(TokenRules, RepeatedNgramsAreForbidden) {
     expectOracleForAll([&](auto &o) { o.no_repeat_ngram_size = size; });
 }
 
+// Room for three candidates: steps whose rules touch more tokens than that leaves read the logits of all.
+TEST_F(TokenRules, RulesThatLookBackReadAllTokensWhereTheyTouchMany) {
+  attnrt_session_options room = model.sessionOptions();
+  room.batch = 8, room.beam = 1, room.suppressed = 0;
+  for (const int size : {0, 1, 2})
+    for (const float penalty : {1.f, 1.3f}) {
+      attnrt_decode_options options = model.decodeOptions();
+      options.min_length = 4;
+      options.no_repeat_ngram_size = size;
+      options.repetition_penalty = penalty;
+      attnrt::api::Session narrow(model, room);
+      const auto lists = narrow.decode(toy::testSources(), options);
+      for (size_t s = 0; s < lists.size(); ++s) {
+        SCOPED_TRACE(std::to_string(size) + ", " + std::to_string(penalty) + ", source " + std::to_string(s));
+        expectLists(toy::oracleBeam(toy::testSources()[s], options), lists[s], options.length_penalty);
+      }
+    }
+}
+
 TEST_F(TokenRules, BadWordsNeverOccur) {
   const int32_t one[] = {4}, two[] = {5, 3}, three[] = {3, 3, 6}, ending[] = {toy::end},
                 late[] = {6, toy::end};
