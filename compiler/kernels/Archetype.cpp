@@ -67,10 +67,10 @@ std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel) {
       match.scaled = scale.getResult();
       match.factor = scale.getFactor().convertToFloat();
     }
-  match.onlyMasked = llvm::isa<attn::MatmulOp>(match.products);
+  match.onlyBounded = llvm::isa<attn::MatmulOp>(match.products);
   for (mlir::Value score = match.softmax.getScores(); score != match.scaled;
        score = attn::scoresOperand(score.getDefiningOp()))
-    match.onlyMasked &= isMask(score.getDefiningOp());
+    match.onlyBounded &= isMask(score.getDefiningOp());
   return match;
 }
 

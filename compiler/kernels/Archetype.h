@@ -29,7 +29,7 @@ struct AttentionMatch {
   attn::SoftmaxOp softmax;
   mlir::Value scaled; // the products, or what `factor` makes of them: where the score function begins
   float factor = 1;
-  bool onlyMasked = false;                    // the score function: what is visible stays as it is
+  bool onlyBounded = false;                   // scores are products that nothing but `masks` changes
   llvm::SmallVector<mlir::Operation *> masks; // that bound the keys
 
   /// Whether both products may be of bfloat16.

@@ -29,7 +29,7 @@ public:
   }
 
   AttentionStages build() {
-    if (tiles.onlyBounded) {
+    if (tiles.attendsAlone) {
       buildAttended();
       return s;
     }

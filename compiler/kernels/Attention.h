@@ -64,7 +64,7 @@ struct AttentionTiles {
   int heads = 1;        // of a task, side by side: their parts of a key lie together (one by one only)
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
-  bool onlyBounded = false;                    // `external` attends by itself
+  bool attendsAlone = false;                   // `external` does all of attention, by bounds
   int serves = 0; // inputs of up to so many queries; the last tiles of a list serve any number
 };
 

@@ -228,7 +228,7 @@ static AttentionSchedule chooseExternalStep(const CpuTarget &cpu, const Attentio
   while (heads % tiles.heads != 0)
     --tiles.heads;
   tiles.external = cpu.hasNarrowVectors() ? &narrow : &wide;
-  tiles.onlyBounded = true;
+  tiles.attendsAlone = true;
   return {tiles, inputs.width, inputs.valueWidth};
 }
 
@@ -287,7 +287,7 @@ static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int value
 /// One call for a block of queries, of which it works on 32 at a time.
 static AttentionSchedule chooseBounded(const CpuTarget &cpu, const AttentionInputs &inputs, int queries) {
   AttentionSchedule schedule = chooseExternal(cpu, inputs.width, inputs.valueWidth, queries);
-  schedule.tiles.onlyBounded = true;
+  schedule.tiles.attendsAlone = true;
   return schedule;
 }
 

@@ -218,8 +218,8 @@ AttentionInputs PipelineBuilder::attentionInputs(const AttentionMatch &match) {
     inputs.memory = region.memory({key, context.getRhs()});
   else if (typeOf(query).getDimSize(2) == 1)
     readCaches(key, context.getRhs(), inputs);
-  inputs.queryFactor = match.onlyMasked ? match.factor * Log2E : match.factor;
-  inputs.onlyBounded = match.onlyMasked;
+  inputs.queryFactor = match.onlyBounded ? match.factor * Log2E : match.factor;
+  inputs.onlyBounded = match.onlyBounded;
   inputs.width = widthOf(query);
   inputs.valueWidth = widthOf(context.getRhs());
   return inputs;
@@ -257,7 +257,7 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
     region.bind(match.scaled, {at, [product](const Coordinates &) { return product; }});
     Expr score = region.tensor(softmax.getScores()).at(at);
     region.bind(match.scaled, {});
-    return match.onlyMasked ? score : score * Log2E;
+    return match.onlyBounded ? score : score * Log2E;
   };
   boundKeys(match, inputs);
   inputs.mayBeSeen = [&](const Coordinates &at) { return region.mayBeSeen(softmax.getScores(), at); };

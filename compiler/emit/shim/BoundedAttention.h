@@ -129,13 +129,14 @@ static inline __attribute__((always_inline)) __m512 decayOf(const queriesByKeys 
   __m512 rows[TileRows];
   for (int row = 0; row < TileRows; ++row) {
     const float *scores = q->scores + row * MostKeys;
-    __m512 most = _mm512_set1_ps(LOWEST_MAXIMUM), other = most;
+    __m512 highest = _mm512_set1_ps(LOWEST_MAXIMUM), other = highest;
     for (int place = 0; place < q->steps * 32; place += 32) {
-      most = _mm512_mask_max_ps(most, seenKeys(q, row, place, seeAll), most, _mm512_load_ps(scores + place));
+      highest = _mm512_mask_max_ps(highest, seenKeys(q, row, place, seeAll), highest,
+                                   _mm512_load_ps(scores + place));
       other = _mm512_mask_max_ps(other, seenKeys(q, row, place + 16, seeAll), other,
                                  _mm512_load_ps(scores + place + 16));
     }
-    rows[row] = _mm512_max_ps(most, other);
+    rows[row] = _mm512_max_ps(highest, other);
   }
   __m512 before = _mm512_load_ps(q->maxima), now = _mm512_max_ps(before, acrossLanes(rows, larger));
   _mm512_store_ps(q->maxima, now);
@@ -147,12 +148,12 @@ static inline __attribute__((always_inline)) __m512 decayOf(const queriesByKeys 
 static inline __attribute__((always_inline)) void weighRow(const queriesByKeys *q, int row, float decay,
                                                            const int seeAll) {
   const float *scores = q->scores + row * MostKeys;
-  __m512 most = _mm512_set1_ps(q->maxima[row]), sum = _mm512_setzero_ps(), odds = sum;
+  __m512 highest = _mm512_set1_ps(q->maxima[row]), sum = _mm512_setzero_ps(), odds = sum;
   for (int place = 0; place < q->steps * 32; place += 32) {
     __m512 even =
-        powerWhere(seenKeys(q, row, place, seeAll), _mm512_sub_ps(_mm512_load_ps(scores + place), most));
+        powerWhere(seenKeys(q, row, place, seeAll), _mm512_sub_ps(_mm512_load_ps(scores + place), highest));
     __m512 odd = powerWhere(seenKeys(q, row, place + 16, seeAll),
-                            _mm512_sub_ps(_mm512_load_ps(scores + place + 16), most));
+                            _mm512_sub_ps(_mm512_load_ps(scores + place + 16), highest));
     sum = _mm512_add_ps(sum, even);
     odds = _mm512_add_ps(odds, odd);
     roundVectors(even, odd, q->weights + row * MostKeys * BfloatBytes + place * BfloatBytes);

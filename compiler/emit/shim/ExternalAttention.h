@@ -207,11 +207,11 @@ static inline __m512 power(__m512 x) { return powerWhere(0xffff, x); }
 static inline void weigh(const float *scores, long stride, const float *maximum, int steps, uint8_t *panel,
                          float *sums, int sumStride) {
   for (int half = 0; half < PanelColumns; half += 16) {
-    __m512 most = _mm512_loadu_ps(maximum + half), sum = _mm512_setzero_ps(), odds = _mm512_setzero_ps();
+    __m512 highest = _mm512_loadu_ps(maximum + half), sum = _mm512_setzero_ps(), odds = _mm512_setzero_ps();
     for (int pair = 0; pair < steps * TileRows; ++pair) {
       const float *row = scores + 2 * pair * stride + half;
-      __m512 even = power(_mm512_sub_ps(_mm512_loadu_ps(row), most));
-      __m512 odd = power(_mm512_sub_ps(_mm512_loadu_ps(row + stride), most));
+      __m512 even = power(_mm512_sub_ps(_mm512_loadu_ps(row), highest));
+      __m512 odd = power(_mm512_sub_ps(_mm512_loadu_ps(row + stride), highest));
       sum = _mm512_add_ps(sum, even);
       odds = _mm512_add_ps(odds, odd);
       _mm512_store_si512((void *)(panel + pair * GroupBytes + 4 * half), pairUp(even, odd));

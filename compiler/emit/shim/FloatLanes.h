@@ -22,11 +22,11 @@ enum { Lanes = 16 };
 typedef __m512 floats;
 
 INLINE floats noFloats(void) { return _mm512_setzero_ps(); }
-INLINE floats all(float number) { return _mm512_set1_ps(number); }
+INLINE floats broadcast(float number) { return _mm512_set1_ps(number); }
 INLINE floats loadFloats(const void *from) { return _mm512_loadu_ps(from); }
 INLINE void storeFloats(float *to, floats numbers) { _mm512_storeu_ps(to, numbers); }
 INLINE floats added(floats a, floats b) { return _mm512_add_ps(a, b); }
-INLINE floats less(floats a, floats b) { return _mm512_sub_ps(a, b); }
+INLINE floats minus(floats a, floats b) { return _mm512_sub_ps(a, b); }
 INLINE floats times(floats a, floats b) { return _mm512_mul_ps(a, b); }
 INLINE floats timesPlus(floats a, floats b, floats sum) { return _mm512_fmadd_ps(a, b, sum); }
 INLINE floats larger(floats a, floats b) { return _mm512_max_ps(a, b); }
@@ -59,7 +59,7 @@ INLINE floats maskedBut(floats scores, int begin, int end) {
   __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   __mmask16 begun = _mm512_cmp_epi32_mask(lane, _mm512_set1_epi32(begin), _MM_CMPINT_NLT);
   __mmask16 seen = _mm512_mask_cmp_epi32_mask(begun, lane, _mm512_set1_epi32(end), _MM_CMPINT_LT);
-  return _mm512_mask_mov_ps(all(MASKED_SCORE), seen, scores);
+  return _mm512_mask_mov_ps(broadcast(MASKED_SCORE), seen, scores);
 }
 
 /* As many vectors as lanes become one, of what `combine` makes of each one's lanes. */
@@ -80,7 +80,7 @@ INLINE floats acrossLanes(const floats *rows, floats (*combine)(floats, floats))
 
 /* `sum` by the power of two whose exponent is in the lowest bits; zero where `x` is below -100. */
 INLINE floats scaled(floats sum, floats exponent, floats x) {
-  __mmask16 mask = _mm512_cmp_ps_mask(x, all(-100), _CMP_NLT_UQ);
+  __mmask16 mask = _mm512_cmp_ps_mask(x, broadcast(-100), _CMP_NLT_UQ);
   return _mm512_maskz_mul_ps(mask, sum, (floats)_mm512_slli_epi32((__m512i)exponent, 23));
 }
 
@@ -90,11 +90,11 @@ enum { Lanes = 8 };
 typedef __m256 floats;
 
 INLINE floats noFloats(void) { return _mm256_setzero_ps(); }
-INLINE floats all(float number) { return _mm256_set1_ps(number); }
+INLINE floats broadcast(float number) { return _mm256_set1_ps(number); }
 INLINE floats loadFloats(const void *from) { return _mm256_loadu_ps(from); }
 INLINE void storeFloats(float *to, floats numbers) { _mm256_storeu_ps(to, numbers); }
 INLINE floats added(floats a, floats b) { return _mm256_add_ps(a, b); }
-INLINE floats less(floats a, floats b) { return _mm256_sub_ps(a, b); }
+INLINE floats minus(floats a, floats b) { return _mm256_sub_ps(a, b); }
 INLINE floats times(floats a, floats b) { return _mm256_mul_ps(a, b); }
 INLINE floats timesPlus(floats a, floats b, floats sum) { return _mm256_fmadd_ps(a, b, sum); }
 INLINE floats larger(floats a, floats b) { return _mm256_max_ps(a, b); }
@@ -129,7 +129,7 @@ INLINE floats maskedBut(floats scores, int begin, int end) {
   __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   __m256i early = _mm256_cmpgt_epi32(_mm256_set1_epi32(begin), lane);
   __m256i seen = _mm256_andnot_si256(early, _mm256_cmpgt_epi32(_mm256_set1_epi32(end), lane));
-  return _mm256_blendv_ps(all(MASKED_SCORE), scores, (floats)seen);
+  return _mm256_blendv_ps(broadcast(MASKED_SCORE), scores, (floats)seen);
 }
 
 INLINE floats acrossLanes(const floats *rows, floats (*combine)(floats, floats)) {
@@ -146,7 +146,7 @@ INLINE floats acrossLanes(const floats *rows, floats (*combine)(floats, floats))
 
 INLINE floats scaled(floats sum, floats exponent, floats x) {
   floats power = (floats)_mm256_slli_epi32((__m256i)exponent, 23);
-  return _mm256_and_ps(times(sum, power), _mm256_cmp_ps(x, all(-100), _CMP_NLT_UQ));
+  return _mm256_and_ps(times(sum, power), _mm256_cmp_ps(x, broadcast(-100), _CMP_NLT_UQ));
 }
 
 #endif
@@ -157,9 +157,9 @@ INLINE floats scaled(floats sum, floats exponent, floats x) {
 INLINE floats powerOf(floats x) {
   static const float terms[] = {
       0.00015403530f, 0.0013333558f, 0.0096181291f, 0.055504109f, 0.24022651f, 0.69314718f, 1};
-  const floats toWhole = all(12582912.f + 127);
-  floats whole = added(x, toWhole), fraction = less(x, less(whole, toWhole)), sum = noFloats();
-  UNROLL for (int term = 0; term < 7; ++term) sum = timesPlus(sum, fraction, all(terms[term]));
+  const floats toWhole = broadcast(12582912.f + 127);
+  floats whole = added(x, toWhole), fraction = minus(x, minus(whole, toWhole)), sum = noFloats();
+  UNROLL for (int term = 0; term < 7; ++term) sum = timesPlus(sum, fraction, broadcast(terms[term]));
   return scaled(sum, whole, x);
 }
 

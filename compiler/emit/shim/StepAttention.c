@@ -42,12 +42,24 @@ typedef struct {
   float maximum, sum;
 } softmax;
 
+/* A block: its keys, its values, the keys that come next. Those from `begin` up to `end` are seen. */
+typedef struct {
+  const places *keys, *values, *next;
+  int begin, end;
+} blockParts;
+
 /* What one head reads of a block, and what it asks for meanwhile. */
 typedef struct {
   const places *from, *later;
   long at, laterAt; /* of the head's part */
+  int asks;         /* or another head does, which shares it */
   int begin, end;   /* keys that are seen */
 } part;
+
+/* Some columns of one head, and the bytes of a number. Loops over a constant count are unrolled. */
+typedef struct {
+  int first, count, bytes;
+} columns;
 
 /* Of memory, the first number of each kind: others are there. */
 static int askForStep(const step *s) {
@@ -95,64 +107,63 @@ INLINE void readPair(const uint8_t *from, const int bytes, floats *even, floats 
   }
 }
 
-INLINE void askFor(const part *p, int key, int column, const int columns, const int bytes) {
-  const uint8_t *from = p->later->rows[key] + p->laterAt + column * bytes;
-  UNROLL for (int at = 0; at < columns * bytes; at += LineBytes) FETCH(1, from + at);
+INLINE void askFor(const part *p, int key, const columns c) {
+  const uint8_t *from = p->later->rows[key] + p->laterAt + c.first * c.bytes;
+  if (p->asks)
+    UNROLL for (int at = 0; at < c.count * c.bytes; at += LineBytes) FETCH(1, from + at);
 }
 
-/* Adds the products of some columns. */
-INLINE void addProducts(const part *p, int first, int column, const float *query, floats *products,
-                        const int columns, const int bytes) {
+/* Adds the products of some columns of as many keys as a vector has lanes. */
+INLINE void addProducts(const part *p, int key, const columns c, const float *query, floats *products) {
   UNROLL for (int i = 0; i < Lanes; ++i) {
-    const uint8_t *row = p->from->rows[first + i] + p->at + column * bytes;
+    const uint8_t *row = p->from->rows[key + i] + p->at + c.first * c.bytes;
     floats even = products[i], odd = noFloats(), x, y;
-    UNROLL for (int at = 0; at < columns; at += Pair) {
-      readPair(row + at * bytes, bytes, &x, &y);
-      even = timesPlus(x, loadFloats(query + column + at), even);
-      odd = timesPlus(y, loadFloats(query + column + at + Lanes), odd);
+    UNROLL for (int at = 0; at < c.count; at += Pair) {
+      readPair(row + at * c.bytes, c.bytes, &x, &y);
+      even = timesPlus(x, loadFloats(query + c.first + at), even);
+      odd = timesPlus(y, loadFloats(query + c.first + at + Lanes), odd);
     }
-    askFor(p, first + i, column, columns, bytes);
+    askFor(p, key + i, c);
     products[i] = added(even, odd);
   }
 }
 
-INLINE floats scoreKeys(const part *p, int first, const float *query, const int width, const int bytes) {
+INLINE floats scoreKeys(const part *p, int key, const float *query, const int width, const int bytes) {
   floats products[Lanes];
   UNROLL for (int i = 0; i < Lanes; ++i) products[i] = noFloats();
   int column = 0;
   for (; column + UsualColumns <= width; column += UsualColumns)
-    addProducts(p, first, column, query, products, UsualColumns, bytes);
+    addProducts(p, key, (columns){column, UsualColumns, bytes}, query, products);
   for (; column < width; column += Pair)
-    addProducts(p, first, column, query, products, Pair, bytes);
+    addProducts(p, key, (columns){column, Pair, bytes}, query, products);
   return acrossLanes(products, added);
 }
 
 /* The sums of values by their weights, of some columns. */
-INLINE void mixColumns(const part *p, int column, const float *weights, float decay, float *context,
-                       const int columns, const int bytes) {
+INLINE void mixColumns(const part *p, const columns c, const float *weights, float decay, float *context) {
   floats sums[UsualColumns / Lanes];
-  UNROLL for (int i = 0; i < columns / Lanes; ++i) sums[i] =
-      times(loadFloats(context + column + i * Lanes), all(decay));
+  UNROLL for (int i = 0; i < c.count / Lanes; ++i) sums[i] =
+      times(loadFloats(context + c.first + i * Lanes), broadcast(decay));
   for (int key = p->begin; key < p->end; ++key) {
-    const uint8_t *row = p->from->rows[key] + p->at + column * bytes;
-    floats weight = all(weights[key]), x, y;
-    UNROLL for (int i = 0; i < columns / Lanes; i += 2) {
-      readPair(row + i * Lanes * bytes, bytes, &x, &y);
+    const uint8_t *row = p->from->rows[key] + p->at + c.first * c.bytes;
+    floats weight = broadcast(weights[key]), x, y;
+    UNROLL for (int i = 0; i < c.count / Lanes; i += 2) {
+      readPair(row + i * Lanes * c.bytes, c.bytes, &x, &y);
       sums[i] = timesPlus(x, weight, sums[i]);
       sums[i + 1] = timesPlus(y, weight, sums[i + 1]);
     }
-    askFor(p, key, column, columns, bytes);
+    askFor(p, key, c);
   }
-  UNROLL for (int i = 0; i < columns / Lanes; ++i) storeFloats(context + column + i * Lanes, sums[i]);
+  UNROLL for (int i = 0; i < c.count / Lanes; ++i) storeFloats(context + c.first + i * Lanes, sums[i]);
 }
 
 INLINE void mixOf(const part *p, int width, const float *weights, float decay, float *context,
                   const int bytes) {
   int column = 0;
   for (; column + UsualColumns <= width; column += UsualColumns)
-    mixColumns(p, column, weights, decay, context, UsualColumns, bytes);
+    mixColumns(p, (columns){column, UsualColumns, bytes}, weights, decay, context);
   for (; column < width; column += Pair)
-    mixColumns(p, column, weights, decay, context, Pair, bytes);
+    mixColumns(p, (columns){column, Pair, bytes}, weights, decay, context);
 }
 
 static void mix(const part *p, int width, const float *weights, float decay, float *context) {
@@ -182,13 +193,13 @@ static void score(const part *p, int width, const float *query, float *scores) {
 
 /* Scores become weights, and what was summed up before is multiplied with the result. */
 static float weigh(float *scores, int begin, int end, softmax *of) {
-  floats highest = all(of->maximum), sum = noFloats();
+  floats highest = broadcast(of->maximum), sum = noFloats();
   for (int key = begin / Lanes * Lanes; key < end; key += Lanes)
     highest = larger(highest, loadFloats(scores + key));
   float maximum = largest(highest), decay[Lanes];
-  storeFloats(decay, powerOf(less(all(of->maximum), all(maximum))));
+  storeFloats(decay, powerOf(minus(broadcast(of->maximum), broadcast(maximum))));
   for (int key = begin / Lanes * Lanes; key < end; key += Lanes) {
-    floats weights = powerOf(less(loadFloats(scores + key), all(maximum)));
+    floats weights = powerOf(minus(loadFloats(scores + key), broadcast(maximum)));
     storeFloats(scores + key, weights);
     sum = added(sum, weights);
   }
@@ -208,31 +219,43 @@ static void layQuery(const float *from, int width, int bytes, float *query) {
   }
 }
 
-/* Has all heads look at keys `begin` up to `end` of a block: one's work is done while another's waits. */
-static void attendBlock(const step *s, const places *keys, const places *values, const places *next,
-                        int begin, int end, softmax *ofHeads) {
+/* What head `i` of the context's reads of a block's keys. Of heads that share values, the first asks for
+ * them. */
+static part keysOf(const step *s, const blockParts *b, int i) {
+  int head = s->context->axes[3].min + i, key = head / s->keyGroup, value = head / s->valueGroup;
+  int isFirst = i == 0 || head % s->valueGroup == 0;
+  return (part){b->keys, b->values, key * b->keys->head, value * b->values->head, isFirst, b->begin, b->end};
+}
+
+/* What it reads of the values. The first of heads that share keys asks for those of the next block. */
+static part valuesOf(const step *s, const blockParts *b, int i) {
+  int head = s->context->axes[3].min + i, key = head / s->keyGroup, value = head / s->valueGroup;
+  int isFirst = i == 0 || head % s->keyGroup == 0;
+  return (part){b->values, b->next, value * b->values->head, key * b->next->head, isFirst, b->begin, b->end};
+}
+
+/* Has all heads look at a block: one's work is done while another's waits. */
+static void attendBlock(const step *s, const blockParts *b, softmax *ofHeads) {
   const axis *head = &s->context->axes[3];
   float scores[MostHeads][MostKeys] __attribute__((aligned(64))), decays[MostHeads];
   for (int i = 0; i < head->extent; ++i) {
     float query[MostColumns] __attribute__((aligned(64)));
-    int key = (head->min + i) / s->keyGroup, value = (head->min + i) / s->valueGroup;
-    part p = {keys, values, key * keys->head, value * values->head, begin, end};
-    layQuery((const float *)s->queries->host + i * (long)s->queries->axes[3].stride, s->width, keys->bytes,
+    part p = keysOf(s, b, i);
+    layQuery((const float *)s->queries->host + i * (long)s->queries->axes[3].stride, s->width, b->keys->bytes,
              query);
     score(&p, s->width, query, scores[i]);
   }
   for (int i = 0; i < head->extent; ++i)
-    decays[i] = weigh(scores[i], begin, end, &ofHeads[i]);
+    decays[i] = weigh(scores[i], b->begin, b->end, &ofHeads[i]);
   for (int i = 0; i < head->extent; ++i) {
-    int key = (head->min + i) / s->keyGroup, value = (head->min + i) / s->valueGroup;
-    part p = {values, next, value * values->head, key * next->head, begin, end};
+    part p = valuesOf(s, b, i);
     mix(&p, s->valueWidth, scores[i], decays[i], (float *)s->context->host + i * (long)head->stride);
   }
 }
 
 /* Divides what was mixed by the sum of weights, in the order of columns; what sees no key is zero. */
 static void finish(float *context, int width, int bytes, float sum) {
-  floats factor = all(sum > 0 ? 1 / sum : 0);
+  floats factor = broadcast(sum > 0 ? 1 / sum : 0);
   for (int column = 0; column < width; column += Pair) {
     floats even = times(loadFloats(context + column), factor),
            odd = times(loadFloats(context + column + Lanes), factor);
@@ -278,7 +301,8 @@ static int attendStep(const step *s) {
     keyBlock next = nextBlock(s, &now, start, end);
     findPlaces(s, s->values, &now, 0, &values);
     findPlaces(s, s->keys, &next, now.count, &keys[turn ^ 1]);
-    attendBlock(s, &keys[turn], &values, &keys[turn ^ 1], most(start - now.first, 0), now.count, ofHeads);
+    blockParts b = {&keys[turn], &values, &keys[turn ^ 1], most(start - now.first, 0), now.count};
+    attendBlock(s, &b, ofHeads);
     now = blockAt(now.row, now.first + MostKeys, end);
   }
   for (int i = 0; i < head->extent; ++i)

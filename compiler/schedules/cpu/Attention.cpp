@@ -25,7 +25,7 @@ public:
   void schedule(Stage stage, const std::string &way) {
     level = Var("task" + way);
     scheduleResult(stage);
-    if (tiles.onlyBounded)
+    if (tiles.attendsAlone)
       return scheduleAttended();
     scheduleTask();
     scheduleState();
