@@ -19,19 +19,24 @@ EncoderSession::EncoderSession(std::shared_ptr<const Model> model, const attnrt_
   requireRoom("source length", room.source,
               encoder.sourceLimit.value_or(static_cast<int64_t>(ranges::sessionLength.high)));
   const int64_t tokens = int64_t(room.batch) * room.source;
-  int64_t mostRows = 0; // that are encoded together: of tokens and of sentences
-  const int64_t together =
-      arenaForParts("encode", room.batch, room.source, [&](int64_t count, int64_t length) {
-        setSize("batch", count);
-        setSize("source", length);
-        mostRows = std::max(mostRows, count * length + count);
-      });
-  setSize("batch", room.batch);
-  setSize("source", room.source);
-  setSize("row", tokens);
-  setSize("candidate", encoder.vocabulary);
-  arena = Memory(std::max({together, arenaFor("predict"), arenaFor("logits")}));
-  state = Memory(owner->stateBytes(sizes));
+  const auto arenaFor = [&](int64_t together, int64_t &mostRows) { // of tokens and of sentences
+    return arenaForParts("encode", together, room.batch, room.source, [&](int64_t count, int64_t length) {
+      setSize(whole, "batch", count);
+      setSize(whole, "source", length);
+      mostRows = std::max(mostRows, count * length + count);
+    });
+  };
+  int64_t mostRows = 0;
+  const int64_t together = arenaFor(tokensTogether(), mostRows);
+  const int64_t ofLane = arenaFor(tokensOfThread(), rowsOfLane);
+  setSize(whole, "batch", room.batch);
+  setSize(whole, "source", room.source);
+  setSize(whole, "row", tokens);
+  setSize(whole, "candidate", encoder.vocabulary);
+  allocateArena(std::max({together, EntryCaller::arenaFor("predict"), EntryCaller::arenaFor("logits")}),
+                ofLane, room.batch);
+  state = Memory(owner->stateBytes(whole.sizes));
+  mostRows = std::max(mostRows, rowsOfLane * static_cast<int64_t>(lanes.size()));
   results = Memory(mostRows * encoder.width * int64_t(sizeof(float)));
   ids.resize(tokens);
   types.resize(tokens);
@@ -41,10 +46,10 @@ EncoderSession::EncoderSession(std::shared_ptr<const Model> model, const attnrt_
 }
 
 /// Sizes that no entry of the bundle needs are not there.
-void EncoderSession::setSize(const char *name, int64_t value) {
+void EncoderSession::setSize(Lane &lane, const char *name, int64_t value) const {
   const int index = owner->manifest().findSize(name);
   if (index >= 0)
-    sizes[index] = value;
+    lane.sizes[index] = value;
 }
 
 void EncoderSession::checkTypes(const EncoderInput &input) const {
@@ -65,25 +70,24 @@ void EncoderSession::checkInput(const EncoderInput &input) const {
   checkTypes(input);
 }
 
-std::vector<void *> EncoderSession::place(const EncoderInput &input, std::span<const size_t> numbers) {
+std::vector<void *> EncoderSession::place(const EncoderInput &input, const Part &part, Lane &lane) {
+  const auto [numbers, longest, first, firstToken] = part;
   const bool hasTypes = owner->encoder().tokenTypes > 0;
-  size_t longest = 0;
-  for (const size_t number : numbers)
-    longest = std::max(longest, input.sources[number].count);
-  std::fill_n(ids.begin(), numbers.size() * longest, owner->encoder().tokens.pad.value_or(0));
-  std::fill_n(types.begin(), hasTypes ? numbers.size() * longest : 0, 0);
+  int32_t *partIds = ids.data() + firstToken, *partTypes = types.data() + firstToken;
+  std::fill_n(partIds, numbers.size() * longest, owner->encoder().tokens.pad.value_or(0));
+  std::fill_n(partTypes, hasTypes ? numbers.size() * longest : 0, 0);
   for (size_t row = 0; row < numbers.size(); ++row) {
     const attnrt_ids &source = input.sources[numbers[row]];
-    std::copy_n(source.ids, source.count, ids.begin() + row * longest);
-    lengths[row] = static_cast<int32_t>(source.count);
+    std::copy_n(source.ids, source.count, partIds + row * longest);
+    lengths[first + row] = static_cast<int32_t>(source.count);
     if (input.types)
-      std::copy_n(input.types[numbers[row]].ids, source.count, types.begin() + row * longest);
+      std::copy_n(input.types[numbers[row]].ids, source.count, partTypes + row * longest);
   }
-  setSize("batch", static_cast<int64_t>(numbers.size()));
-  setSize("source", static_cast<int64_t>(longest));
-  std::vector<void *> tensors = {ids.data(), lengths.data()};
+  setSize(lane, "batch", static_cast<int64_t>(numbers.size()));
+  setSize(lane, "source", static_cast<int64_t>(longest));
+  std::vector<void *> tensors = {partIds, lengths.data() + first};
   if (hasTypes)
-    tensors.push_back(types.data());
+    tensors.push_back(partTypes);
   return tensors;
 }
 
@@ -93,38 +97,80 @@ static void copyComputed(const float *rows, size_t count, float *to, const char 
   std::copy_n(rows, count, to);
 }
 
-void EncoderSession::encode(const EncoderInput &input, float *hidden, float *pooled) {
+static std::vector<size_t> sumsBefore(std::span<const size_t> numbers) {
+  std::vector<size_t> before(numbers.size());
+  std::exclusive_scan(numbers.begin(), numbers.end(), before.begin(), size_t{0});
+  return before;
+}
+
+std::vector<EncoderSession::Part> EncoderSession::divide(std::span<const size_t> lengths, int64_t tokens,
+                                                         std::span<size_t> order) const {
+  std::vector<size_t> ends(order.size());
+  std::vector<Part> parts(makeBatches(lengths, room.batch, tokens, order.data(), ends.data()));
+  for (size_t part = 0, first = 0, token = 0; part < parts.size(); first = ends[part++]) {
+    const size_t count = ends[part] - first, longest = lengths[order[ends[part] - 1]];
+    parts[part] = {order.subspan(first, count), longest, first, token};
+    token += parts[part].tokens();
+  }
+  return parts;
+}
+
+/// Parts of similar size, as many for each lane; none where lanes are no faster.
+std::vector<EncoderSession::Part> EncoderSession::divideForLanes(std::span<const size_t> lengths,
+                                                                 std::span<size_t> order) const {
+  if (lanes.empty())
+    return {};
+  const auto tokens = static_cast<int64_t>(std::reduce(lengths.begin(), lengths.end()));
+  const auto count = static_cast<int64_t>(lanes.size());
+  const int64_t turns = (tokens + tokensOfThread() * count - 1) / (tokensOfThread() * count);
+  std::vector<Part> parts = divide(lengths, (tokens + turns * count - 1) / (turns * count), order);
+  size_t largest = 0;
+  for (const Part &part : parts)
+    largest = std::max(largest, part.tokens());
+  const size_t padded = parts.back().firstToken + parts.back().tokens();
+  if (!areForLanes(parts.size(), static_cast<int64_t>(largest), static_cast<int64_t>(padded)))
+    parts.clear();
+  return parts;
+}
+
+void EncoderSession::encodePart(const EncoderInput &input, const Part &part, Lane &lane,
+                                const Outputs &outputs) {
   const EncoderInfo &encoder = owner->encoder();
-  check(encoder.hasPooler || !pooled, ATTNRT_UNSUPPORTED, "the model has no pooler");
+  const size_t width = encoder.width;
+  std::vector<void *> tensors = place(input, part, lane);
+  float *padded = results.as<float>() + lane.number * rowsOfLane * width;
+  float *firsts = padded + part.numbers.size() * part.longest * width;
+  tensors.push_back(padded);
+  if (encoder.hasPooler)
+    tensors.push_back(firsts);
+  callIn(lane, "encode", std::move(tensors));
+  for (size_t row = 0; row < part.numbers.size(); ++row) {
+    const size_t s = part.numbers[row];
+    if (outputs.hidden)
+      copyComputed(padded + row * part.longest * width, input.sources[s].count * width,
+                   outputs.hidden + outputs.firstRow[s] * width, "hidden states");
+    if (outputs.pooled)
+      copyComputed(firsts + row * width, width, outputs.pooled + s * width, "pooled states");
+  }
+}
+
+void EncoderSession::encode(const EncoderInput &input, float *hidden, float *pooled) {
+  check(owner->encoder().hasPooler || !pooled, ATTNRT_UNSUPPORTED, "the model has no pooler");
   if (input.sources.empty())
     return;
   checkInput(input);
-  const size_t count = input.sources.size(), width = encoder.width;
-  std::vector<size_t> tokens(count), before(count), order(count), ends(count);
-  for (size_t s = 0; s < count; ++s)
-    tokens[s] = input.sources[s].count;
-  std::exclusive_scan(tokens.begin(), tokens.end(), before.begin(), size_t{0});
-  const size_t parts = makeBatches(tokens, room.batch, tokensTogether(), order.data(), ends.data());
-  setSize("row", 1);
-  setSize("candidate", 1);
-  for (size_t part = 0, begin = 0; part < parts; begin = ends[part++]) {
-    const std::span<const size_t> numbers(order.data() + begin, ends[part] - begin);
-    std::vector<void *> tensors = place(input, numbers);
-    const size_t longest = tokens[numbers.back()];
-    float *padded = results.as<float>(), *firsts = padded + numbers.size() * longest * width;
-    tensors.push_back(padded);
-    if (encoder.hasPooler)
-      tensors.push_back(firsts);
-    call("encode", std::move(tensors));
-    for (size_t row = 0; row < numbers.size(); ++row) {
-      const size_t s = numbers[row];
-      if (hidden)
-        copyComputed(padded + row * longest * width, tokens[s] * width, hidden + before[s] * width,
-                     "hidden states");
-      if (pooled)
-        copyComputed(firsts + row * width, width, pooled + s * width, "pooled states");
-    }
-  }
+  std::vector<size_t> tokens, order(input.sources.size());
+  for (const attnrt_ids &source : input.sources)
+    tokens.push_back(source.count);
+  const Outputs outputs{hidden, pooled, sumsBefore(tokens)};
+  setSize(whole, "row", 1);
+  setSize(whole, "candidate", 1);
+  const std::vector<Part> parts = divideForLanes(tokens, order);
+  if (!parts.empty())
+    return runInLanes(static_cast<int>(parts.size()),
+                      [&](int part, Lane &lane) { encodePart(input, parts[part], lane, outputs); });
+  for (const Part &part : divide(tokens, tokensTogether(), order))
+    encodePart(input, part, whole, outputs);
 }
 
 void EncoderSession::checkPlaces(const EncoderInput &input, std::span<const attnrt_place> places) const {
@@ -150,14 +196,14 @@ void EncoderSession::predict(const EncoderInput &input, std::span<const attnrt_p
     return;
   std::vector<size_t> numbers(input.sources.size());
   std::iota(numbers.begin(), numbers.end(), size_t{0});
-  std::vector<void *> tensors = place(input, numbers);
   size_t longest = 0;
   for (const attnrt_ids &source : input.sources)
     longest = std::max(longest, source.count);
+  std::vector<void *> tensors = place(input, {numbers, longest, 0, 0}, whole);
   for (size_t i = 0; i < places.size(); ++i)
     rows[i] = static_cast<int32_t>(places[i].sentence * longest + places[i].position);
-  setSize("row", static_cast<int64_t>(places.size()));
-  setSize("candidate", best ? count : 1);
+  setSize(whole, "row", static_cast<int64_t>(places.size()));
+  setSize(whole, "candidate", best ? count : 1);
   tensors.push_back(rows.data());
   tensors.push_back(logProbabilities);
   if (best) {

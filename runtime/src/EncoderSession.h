@@ -34,11 +34,29 @@ private:
   void checkInput(const EncoderInput &input) const;
   void checkTypes(const EncoderInput &input) const;
   void checkPlaces(const EncoderInput &input, std::span<const attnrt_place> places) const;
-  /// Arguments of the entries for the sources of these numbers, without the results.
-  std::vector<void *> place(const EncoderInput &input, std::span<const size_t> numbers);
-  void setSize(const char *name, int64_t value);
+  /// Sources that are encoded in one call.
+  struct Part {
+    std::span<const size_t> numbers;
+    size_t longest;           // of them
+    size_t first, firstToken; // sentences, and tokens with padding, of the parts before
 
-  Memory results;                                 // batch x source x width, batch x width: encoded together
+    size_t tokens() const { return numbers.size() * longest; }
+  };
+  struct Outputs {
+    float *hidden, *pooled;
+    std::vector<size_t> firstRow; // of each source, in `hidden`
+  };
+  /// Sources of similar length together, of at most so many tokens with padding. `order`: room for the
+  /// numbers.
+  std::vector<Part> divide(std::span<const size_t> lengths, int64_t tokens, std::span<size_t> order) const;
+  std::vector<Part> divideForLanes(std::span<const size_t> lengths, std::span<size_t> order) const;
+  /// Arguments of the entries for a part's sources, without the results.
+  std::vector<void *> place(const EncoderInput &input, const Part &part, Lane &lane);
+  void encodePart(const EncoderInput &input, const Part &part, Lane &lane, const Outputs &outputs);
+  void setSize(Lane &lane, const char *name, int64_t value) const;
+
+  int64_t rowsOfLane = 0; // of `results`, of width numbers each
+  Memory results;         // batch x source x width, batch x width: encoded together, or in each lane
   std::vector<int32_t> ids, types, lengths, rows; // batch x source, batch x source, batch, row
   std::vector<float> logSums;                     // row
 };

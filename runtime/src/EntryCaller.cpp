@@ -4,7 +4,48 @@
 #include "EntryCaller.h"
 #include "Failure.h"
 
+#include <exception>
+#include <mutex>
+
 namespace attnrt {
+namespace {
+
+/// Parts that lanes take one after the other until there are none, or one has failed.
+class PartQueue {
+public:
+  using Work = std::function<void(int part, int lane)>;
+
+  PartQueue(int parts, Work work) : parts(parts), work(std::move(work)) {}
+
+  int take(int lane) noexcept {
+    try {
+      for (int part; (part = next.fetch_add(1)) < parts;)
+        work(part, lane);
+    } catch (...) {
+      next = parts;
+      const std::lock_guard lock(mutex);
+      if (!failure)
+        failure = std::current_exception();
+      return -1;
+    }
+    return 0;
+  }
+
+  void finish(int code) const {
+    if (failure)
+      std::rethrow_exception(failure);
+    check(code == 0 && next >= parts, ATTNRT_KERNEL_FAILED, "the pool of threads did not run all tasks");
+  }
+
+private:
+  const int parts;
+  const Work work;
+  std::atomic<int> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;
+};
+
+} // namespace
 
 EntryCaller::Guard::Guard(const EntryCaller &session) : session(session) {
   check(!session.isBusy.exchange(true), ATTNRT_BUSY, "the session serves another call; open one per thread");
@@ -14,9 +55,10 @@ EntryCaller::Guard::~Guard() { session.isBusy = false; }
 
 EntryCaller::EntryCaller(std::shared_ptr<const Model> model, const attnrt_session_options &options,
                          Executor *executor)
-    : owner(std::move(model)), room(options), sizes(owner->manifest().sizes.size(), 1),
+    : owner(std::move(model)), room(options),
       ownExecutor(executor ? nullptr : makeThreadPool(options.threads)),
-      context(executor ? *executor : *ownExecutor) {}
+      executor(executor ? *executor : *ownExecutor),
+      whole(0, owner->manifest().sizes.size(), this->executor) {}
 
 void EntryCaller::requireRoom(const char *what, int64_t value, int64_t limit) {
   check(value >= 1 && value <= limit, ATTNRT_OUT_OF_RANGE, "a session's ", what, " must be from 1 to ", limit,
@@ -25,26 +67,62 @@ void EntryCaller::requireRoom(const char *what, int64_t value, int64_t limit) {
 
 int64_t EntryCaller::arenaFor(const char *entry) const {
   const int index = owner->manifest().findEntry(entry);
-  return index < 0 ? 0 : owner->arenaBytes(index, sizes);
+  return index < 0 ? 0 : owner->arenaBytes(index, whole.sizes);
 }
 
-int64_t EntryCaller::tokensTogether() const {
+int64_t EntryCaller::tokensOfThread() const {
   constexpr int64_t ofFloats = 512, ofNarrow = 192; // docs/tuning-notes.md
-  return (owner->manifest().weights.areFloats() ? ofFloats : ofNarrow) * context.threadCount();
+  return owner->manifest().weights.areFloats() ? ofFloats : ofNarrow;
 }
 
-void EntryCaller::call(const char *entry, std::vector<void *> tensors) {
+void EntryCaller::allocateArena(int64_t bytes, int64_t laneBytes, int64_t most) {
+  constexpr int64_t page = 4096;
+  const int64_t count = std::min<int64_t>(threadCount(), most), apart = (laneBytes + page - 1) / page * page;
+  const bool hasLanes = count > 1 && laneBytes > 0;
+  arena = Memory(std::max(bytes, hasLanes ? count * apart : 0));
+  whole.arena = {arena.data(), arena.size()};
+  for (int lane = 0; hasLanes && lane < count; ++lane)
+    lanes.emplace_back(lane, whole.sizes.size(), executor).arena = whole.arena.subspan(lane * apart, apart);
+}
+
+bool EntryCaller::areForLanes(int64_t parts, int64_t largest, int64_t tokens) const {
+  const auto count = static_cast<int64_t>(lanes.size());
+  if (count == 0 || parts < count)
+    return false;
+  const int64_t turns = (parts + count - 1) / count;
+  const int64_t worst = std::min(turns * count * largest, tokens + (count - 1) * largest); // all lanes' time
+  return worst * 5 <= tokens * 6 && tokens / parts >= tokensOfThread() / 2;
+}
+
+void EntryCaller::runInLanes(int parts, const std::function<void(int part, Lane &lane)> &work) {
+  for (Lane &lane : lanes) {
+    lane.sizes = whole.sizes;
+    if (whole.context.isProfiled())
+      lane.context.startProfile(*owner);
+  }
+  PartQueue queue(parts, [&](int part, int lane) { work(part, lanes[lane]); });
+  const auto take = [](attnrt_kernel_context *, int lane, uint8_t *queue) {
+    return reinterpret_cast<PartQueue *>(queue)->take(lane);
+  };
+  queue.finish(executor.run(
+      {&whole.context, take, 0, static_cast<int>(lanes.size()), reinterpret_cast<uint8_t *>(&queue)}));
+  for (const Lane &lane : lanes)
+    if (whole.context.isProfiled())
+      whole.context.addProfile(lane.context, static_cast<int64_t>(lanes.size()));
+}
+
+void EntryCaller::callIn(Lane &lane, const char *entry, std::vector<void *> tensors) {
   const int index = owner->manifest().findEntry(entry);
   check(index >= 0, ATTNRT_UNSUPPORTED, "the bundle has no entry '", entry, "'");
-  const int64_t needed = owner->arenaBytes(index, sizes);
-  check(static_cast<uint64_t>(needed) <= arena.size(), ATTNRT_INTERNAL, "entry '", entry, "' needs ", needed,
-        " bytes of arena, but the session has ", arena.size());
+  const int64_t needed = owner->arenaBytes(index, lane.sizes);
+  check(static_cast<uint64_t>(needed) <= lane.arena.size(), ATTNRT_INTERNAL, "entry '", entry, "' needs ",
+        needed, " bytes of arena, but the session has ", lane.arena.size());
   attnrt_invocation invocation{};
   invocation.tensors = tensors.data();
-  invocation.sizes = sizes.data();
-  invocation.arena = arena.data();
+  invocation.sizes = lane.sizes.data();
+  invocation.arena = lane.arena.data();
   invocation.state = state.data();
-  context.call(*owner, index, invocation);
+  lane.context.call(*owner, index, invocation);
 }
 
 void EntryCaller::checkSources(std::span<const attnrt_ids> sources, int32_t vocabulary) const {

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -23,8 +25,8 @@ public:
   const attnrt_session_options &capacity() const { return room; }
   size_t arenaBytes() const { return arena.size(); }
   size_t stateBytes() const { return state.size(); }
-  KernelContext &kernelContext() { return context; }
-  const KernelContext &kernelContext() const { return context; }
+  KernelContext &kernelContext() { return whole.context; }
+  const KernelContext &kernelContext() const { return whole.context; }
 
   /// Held while a call runs: a second one fails.
   class Guard {
@@ -37,25 +39,52 @@ public:
   };
 
 protected:
+  /// What a call works in.
+  struct Lane {
+    Lane(int number, size_t sizeCount, Executor &executor)
+        : number(number), sizes(sizeCount, 1), context(executor) {}
+
+    int number;
+    std::vector<int64_t> sizes; // of the request, in the manifest's order
+    std::span<char> arena;
+    KernelContext context;
+  };
+
   /// `executor` null: a pool of the session's own.
   EntryCaller(std::shared_ptr<const Model> model, const attnrt_session_options &options, Executor *executor);
 
   /// A session is created with room for `value`, from 1 to `limit`.
   static void requireRoom(const char *what, int64_t value, int64_t limit);
 
-  /// Bytes for the present sizes; 0 where the bundle has no such entry.
+  /// Bytes for the sizes of `whole`; 0 where the bundle has no such entry.
   int64_t arenaFor(const char *entry) const;
-  void call(const char *entry, std::vector<void *> tensors);
+  void call(const char *entry, std::vector<void *> tensors) { callIn(whole, entry, std::move(tensors)); }
+  void callIn(Lane &lane, const char *entry, std::vector<void *> tensors);
 
-  /// Tokens, with padding, that are encoded together at most: so few that what one kernel computes of them is
-  /// still in the second cache when the next one reads it, so many that reading the weights for them pays.
-  int64_t tokensTogether() const;
+  /// Tokens, with padding, that one thread encodes together at most: so few that what one kernel computes of
+  /// them is still in the second cache when the next one reads it, so many that reading the weights for them
+  /// pays.
+  int64_t tokensOfThread() const;
+  /// The same for all threads, which share each kernel's loops.
+  int64_t tokensTogether() const { return tokensOfThread() * threadCount(); }
+  int threadCount() const { return whole.context.threadCount(); }
+
+  /// Gives an arena of `bytes` to `whole`, and `laneBytes` each to as many lanes as there are threads: none
+  /// for one thread, no more than `most`.
+  void allocateArena(int64_t bytes, int64_t laneBytes, int64_t most);
+
+  /// Whether `parts` of `tokens` in all are worked on sooner in lanes, each by a thread of its own, than one
+  /// after the other by all threads. Threads that share loops read half of what others wrote, from another
+  /// core's cache: two of them take a fifth longer. Lanes wait for the last one, and read all weights each.
+  bool areForLanes(int64_t parts, int64_t largest, int64_t tokens) const;
+
+  /// `work(part, lane)` for each of `parts`, on a thread for each lane. Passes on the first exception.
+  void runInLanes(int parts, const std::function<void(int part, Lane &lane)> &work);
 
   /// The largest arena that `entry` needs for some sentences of `batch`, none of more than `length` tokens,
-  /// that are encoded together. `setSizes(sentences, tokens of each)` sets the sizes of a call.
+  /// of which `tokens` are encoded together. `setSizes(sentences, tokens of each)` sets the sizes of a call.
   template <typename SetSizes>
-  int64_t arenaForParts(const char *entry, int64_t batch, int64_t length, SetSizes setSizes) {
-    const int64_t tokens = tokensTogether();
+  int64_t arenaForParts(const char *entry, int64_t tokens, int64_t batch, int64_t length, SetSizes setSizes) {
     int64_t most = 0;
     for (int64_t sentences = 1; sentences <= std::min(batch, tokens); ++sentences) {
       setSizes(sentences, sentences == 1 ? length : std::min(length, tokens / sentences));
@@ -69,12 +98,13 @@ protected:
 
   std::shared_ptr<const Model> owner;
   attnrt_session_options room;
-  std::vector<int64_t> sizes; // of the request, in the manifest's order
   Memory arena, state;
+  std::unique_ptr<Executor> ownExecutor;
+  Executor &executor;
+  Lane whole; // all of the arena, and loops that threads share
+  std::deque<Lane> lanes;
 
 private:
-  std::unique_ptr<Executor> ownExecutor;
-  KernelContext context;
   mutable std::atomic<bool> isBusy{false};
 };
 

@@ -29,6 +29,15 @@ void KernelContext::startProfile(const Model &model) {
   watch = countKernel;
 }
 
+void KernelContext::addProfile(const KernelContext &one, int64_t count) {
+  for (size_t i = 0; i < profiles.size(); ++i) {
+    profiles[i].calls += one.profiles[i].calls;
+    profiles[i].operations += one.profiles[i].operations;
+    profiles[i].bytes += one.profiles[i].bytes;
+    profiles[i].nanoseconds += one.profiles[i].nanoseconds / count;
+  }
+}
+
 // Kernels of one entry follow each other without a pause: one reading of the clock serves two of them.
 void KernelContext::countKernel(attnrt_kernel_context *context, int32_t kernel, int64_t operations,
                                 int64_t bytes) {

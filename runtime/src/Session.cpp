@@ -37,13 +37,12 @@ int64_t Session::arenaFor(uint32_t use, const char *entry) const {
   return room.uses & use ? EntryCaller::arenaFor(entry) : 0;
 }
 
-int64_t Session::arenaForEncoding() {
-  if (partPlace < 0)
-    return EntryCaller::arenaFor("encode");
-  const int64_t bytes = arenaForParts("encode", room.batch, room.source, [&](int64_t part, int64_t length) {
-    sizes[partPlace] = part;
+int64_t Session::arenaForEncoding(int64_t tokens) {
+  const auto setSizes = [&](int64_t part, int64_t length) {
+    whole.sizes[partPlace] = part;
     size(Source) = length;
-  });
+  };
+  const int64_t bytes = arenaForParts("encode", tokens, room.batch, room.source, setSizes);
   size(Source) = room.source;
   return bytes;
 }
@@ -58,10 +57,13 @@ void Session::allocate() {
   size(Capacity) = size(History) = size(Target) = mostPositions();
   size(Candidate) = mostCandidates();
 
-  arena = Memory(std::max({arenaForEncoding(), EntryCaller::arenaFor("prefill"),
-                           arenaFor(ATTNRT_USE_DECODE, "step"), arenaFor(ATTNRT_USE_SAMPLE, "logits"),
-                           arenaFor(ATTNRT_USE_SCORE, "score"), arenaFor(ATTNRT_USE_ATTEND, "attend")}));
-  state = Memory(owner->stateBytes(sizes));
+  const bool hasParts = partPlace >= 0;
+  const int64_t encoding = hasParts ? arenaForEncoding(tokensTogether()) : EntryCaller::arenaFor("encode");
+  allocateArena(std::max({encoding, EntryCaller::arenaFor("prefill"), arenaFor(ATTNRT_USE_DECODE, "step"),
+                          arenaFor(ATTNRT_USE_SAMPLE, "logits"), arenaFor(ATTNRT_USE_SCORE, "score"),
+                          arenaFor(ATTNRT_USE_ATTEND, "attend")}),
+                hasParts ? arenaForEncoding(tokensOfThread()) : 0, room.batch);
+  state = Memory(owner->stateBytes(whole.sizes));
   int64_t resultCount = std::max(slots * size(Candidate), int64_t(room.batch) * mostPositions());
   if (room.uses & ATTNRT_USE_SAMPLE)
     resultCount = std::max(resultCount, slots * vocabulary);
@@ -124,12 +126,23 @@ void Session::encodeParts() {
   if (partPlace < 0)
     return call("encode", {sourceIds.data(), sourceLengths.data()});
   const int64_t batch = size(Batch), length = size(Source);
-  const int64_t together = std::max<int64_t>(1, tokensTogether() / std::max<int64_t>(1, length));
-  for (int64_t first = 0; first < batch; first += together) {
-    sizes[firstPlace] = first;
-    sizes[partPlace] = std::min(together, batch - first);
-    call("encode", {sourceIds.data() + first * length, sourceLengths.data() + first});
-  }
+  const auto sentencesOf = [&](int64_t tokens) { return std::max<int64_t>(1, tokens / length); };
+  const auto turnsOf = [&](int64_t together) { return (batch + together - 1) / together; };
+  const int64_t count = std::max<int64_t>(1, lanes.size());
+  const int64_t parts = std::min(batch, turnsOf(sentencesOf(tokensOfThread()) * count) * count);
+  if (areForLanes(parts, (batch + parts - 1) / parts * length, batch * length))
+    return runInLanes(static_cast<int>(parts), [&](int part, Lane &lane) {
+      encodePart(lane, batch * part / parts, batch * (part + 1) / parts);
+    });
+  const int64_t together = sentencesOf(tokensTogether());
+  for (int64_t first = 0; first < batch; first += together)
+    encodePart(whole, first, std::min(first + together, batch));
+}
+
+void Session::encodePart(Lane &lane, int64_t first, int64_t end) {
+  lane.sizes[firstPlace] = first;
+  lane.sizes[partPlace] = end - first;
+  callIn(lane, "encode", {sourceIds.data() + first * size(Source), sourceLengths.data() + first});
 }
 
 /// Fills the caches with the prompts but for their last tokens, which the first step reads.

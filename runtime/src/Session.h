@@ -71,18 +71,19 @@ private:
   std::vector<void *> stepArguments();
   bool hasPrompts() const { return !owner->decoder().hasSource; }
   int64_t mostPositions() const { return int64_t(room.target) + (hasPrompts() ? room.source : 0); }
-  int64_t arenaForEncoding();
+  int64_t arenaForEncoding(int64_t tokens);
   void encodeParts();
+  void encodePart(Lane &lane, int64_t first, int64_t end);
   void placeSources(std::span<const attnrt_ids> sources);
   void prefill();
   void placeRows(const std::vector<StepRow> &next);
   size_t firstLabel(size_t sentence) const;
   /// Tokens to read, and those to score: each target's and `ends` (0 or 1) end tokens.
   int placeTargets(std::span<const attnrt_ids> targets, size_t ends);
-  int64_t &size(Size which) { return sizes[places[which]]; }
-  int64_t size(Size which) const { return sizes[places[which]]; }
+  int64_t &size(Size which) { return whole.sizes[places[which]]; }
+  int64_t size(Size which) const { return whole.sizes[places[which]]; }
 
-  std::vector<int> places;             // of each Size in `sizes`
+  std::vector<int> places;             // of each Size in a lane's sizes
   int partPlace = -1, firstPlace = -1; // of the sizes `part` and `first`; -1: all is encoded at once
   Memory results;
   std::vector<int32_t> sourceIds, sourceLengths;  // batch x source, batch

@@ -120,6 +120,12 @@ class EncoderTest(unittest.TestCase):
             # More tokens than are encoded together.
             self.assertEqual(alone, attnc("run", self.bundle, "--ids", "--batch", 84, *options, text=text))
             self.assertEqual(alone, attnc("run", self.bundle, "--ids", "--threads", 3, *options, text=text))
+        text = lines(SENTENCES * 80)  # enough for each thread to encode some by itself
+        for options in ["--vectors", "tokens"], ["--vectors", "pooled"]:
+            alone = attnc("run", self.bundle, "--ids", "--threads", 1, "--batch", 1, *options, text=text)
+            for threads in 2, 3:
+                self.assertEqual(alone, attnc("run", self.bundle, "--ids", "--threads", threads, "--batch", 560, *options,
+                                              text=text))
 
     def test_the_golden_vectors_are_checked(self):
         self.assertIn("3 golden cases", attnc("inspect", self.bundle, "--self-check"))

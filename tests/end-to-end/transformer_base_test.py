@@ -28,7 +28,7 @@ class TransformerBase(unittest.TestCase):
         text = "".join(" ".join(str(5 + (7 * s + 3 * i) % 900) for i in range(1 + s % 30)) + "\n" for s in range(60))
         options = ["--ids", "--json", "--max-length", 2]
         alone = attnc("run", self.bundle, *options, "--batch", 1, text=text)
-        for threads in 1, 2:  # 60 x 30 tokens, of which 512 are encoded together for each thread
+        for threads in 1, 2, 3:  # 60 x 30 tokens, of which 512 are encoded together by each thread
             self.assertEqual(alone, attnc("run", self.bundle, *options, "--batch", 60, "--threads", threads, text=text))
 
     def test_bench_reports_greedy_and_beams_of_every_batch(self):

@@ -78,6 +78,20 @@ TEST_F(Concurrency, AHostWhoseLoopThrowsFailsTheCall) {
   EXPECT_EQ(ATTNRT_KERNEL_FAILED, statusOf([&] { opened.decode(testSources(), model.decodeOptions()); }));
 }
 
+TEST_F(Concurrency, AHostThatLeavesPartsOutFailsTheCall) {
+  const auto run = [](void *, int32_t, attnrt_host_work, void *) {};
+  const attnrt::api::Pool pool(run, nullptr);
+  const unsigned cores = std::thread::hardware_concurrency();
+  if (cores < 2)
+    GTEST_SKIP() << "this machine has one core";
+  const std::vector<toy::Ids> sources(32 * cores, toy::Ids(16, 3)); // 512 tokens for each
+  attnrt_session_options room = model.sessionOptions();
+  room.batch = static_cast<int32_t>(sources.size());
+  room.pool = pool.handle();
+  attnrt::api::Session opened(model, room);
+  EXPECT_EQ(ATTNRT_KERNEL_FAILED, statusOf([&] { opened.decode(sources, model.decodeOptions()); }));
+}
+
 TEST_F(Concurrency, ASessionInUseIsBusy) {
   auto opened = session(1, 1, 12);
   struct Probe {

@@ -36,16 +36,46 @@ TEST_F(Decode, ResultsAreBitEqualAloneAndTogether) {
     expectSame(together[s], alone.decode({{testSources()[s]}}, options)[0]);
 }
 
+/// Of 1 to 16 tokens each.
+std::vector<Ids> manySources(int count) {
+  std::vector<Ids> sources;
+  for (int s = 0; s < count; ++s)
+    sources.push_back(Ids(1 + s % 16, 3 + s % 8));
+  return sources;
+}
+
 // Weights of float32: 512 tokens at a time for each thread.
 TEST_F(Decode, SomeSentencesAreEncodedAtATime) {
-  std::vector<Ids> sources;
-  for (int s = 0; s < 70; ++s)
-    sources.push_back(Ids(1 + s % 16, 3 + s % 8));
+  const std::vector<Ids> sources = manySources(70);
   const auto together = session(70, 1, 12).decode(sources, model.decodeOptions());
   EXPECT_EQ(3, toy::trace().encodes); // 32, 32 and 6 of 16 tokens each
   auto alone = session(1, 1, 12);
   for (size_t s = 0; s < sources.size(); ++s)
     expectSame(together[s], alone.decode({{sources[s]}}, model.decodeOptions())[0]);
+}
+
+TEST_F(Decode, ThreadsEncodeSentencesSideBySide) {
+  const std::vector<Ids> sources = manySources(70);
+  const auto wanted = session(70, 1, 12).decode(sources, model.decodeOptions());
+  // As many parts for each thread, of 256 to 512 tokens. Five threads would have 224 each.
+  for (const auto &[threads, parts] : std::map<int, int>{{2, 4}, {3, 3}, {4, 4}, {5, 1}}) {
+    SCOPED_TRACE(std::to_string(threads) + " threads");
+    toy::trace().encodes = 0;
+    const auto lists = session(70, 1, 12, threads).decode(sources, model.decodeOptions());
+    EXPECT_EQ(parts, toy::trace().encodes);
+    for (size_t s = 0; s < sources.size(); ++s)
+      expectSame(wanted[s], lists[s]);
+  }
+}
+
+TEST_F(Decode, AFailureOfOneThreadIsAnErrorWithItsMessage) {
+  auto opened = session(70, 1, 12, 2);
+  toy::trace().failAtEncode = 2;
+  EXPECT_EQ(ATTNRT_KERNEL_FAILED, statusOf([&] { opened.decode(manySources(70), model.decodeOptions()); }));
+  EXPECT_NE(std::string::npos,
+            std::string(attnrt_last_error()).find("the toy was told to fail while it encodes"))
+      << attnrt_last_error();
+  EXPECT_EQ(70u, opened.decode(manySources(70), model.decodeOptions()).size());
 }
 
 TEST_F(Decode, NoSourcesGiveNoResults) {

@@ -74,9 +74,13 @@ int32_t encode(const attnrt_invocation *call) {
   const int32_t *ids = tensor<int32_t>(*call, 0), *lengths = tensor<int32_t>(*call, 1);
   for (int64_t b = 0; b < call->sizes[Part]; ++b)
     state.source(call->sizes[First] + b) = hashIds(ids + b * call->sizes[Source], lengths[b]);
-  trace().encodes++;
+  const int number = trace().encodes++;
   std::memset(call->arena, 0xa5,
               64 + 4 * call->sizes[Part] * call->sizes[Source]); // all of what was promised
+  if (number == trace().failAtEncode) {
+    call->context->report_error(call->context, "the toy was told to fail while it encodes");
+    return 5;
+  }
   return 0;
 }
 
@@ -286,7 +290,8 @@ Json manifest() {
       {"format", 1},
       {"name", "toy"},
       {"kind", "encoder_decoder"},
-      {"sizes", {"batch", "candidate", "capacity", "first", "history", "part", "row", "slot", "source", "target"}},
+      {"sizes",
+       {"batch", "candidate", "capacity", "first", "history", "part", "row", "slot", "source", "target"}},
       {"entries", entryList()},
       {"state", "64 * batch + 4 * capacity * slot"},
       {"limits", {{"source", 32}, {"target", 24}}},

@@ -34,7 +34,8 @@ struct Trace {
   std::atomic<int> encodes{0}, steps{0};
   std::atomic<int64_t> rows{0};    // of all steps
   std::atomic<int> failAtStep{-1}; // that step reports an error
-  std::atomic<float> shift{0};     // of the log-probabilities of steps
+  std::atomic<int> failAtEncode{-1};
+  std::atomic<float> shift{0}; // of the log-probabilities of steps
 };
 Trace &trace();
 

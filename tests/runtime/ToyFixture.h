@@ -24,6 +24,7 @@ protected:
     trace().steps = 0;
     trace().rows = 0;
     trace().failAtStep = -1;
+    trace().failAtEncode = -1;
     trace().shift = 0;
   }
 
