@@ -132,11 +132,12 @@ int Decoder::candidatesWanted() const {
 }
 
 void Decoder::step() {
-  readsAll = rules.needsAll;
+  const uint32_t uses = session.capacity().uses;
+  readsAll = rules.needsAll || (rules.tokens.lookBack() && !(uses & ATTNRT_USE_DECODE));
   if (!readsAll) {
     stepCandidates = candidatesWanted();
-    readsAll = (session.capacity().uses & ATTNRT_USE_SAMPLE) &&
-               stepCandidates > std::min(MostCandidates, session.mostCandidates());
+    readsAll =
+        (uses & ATTNRT_USE_SAMPLE) && stepCandidates > std::min(MostCandidates, session.mostCandidates());
   }
   if (readsAll)
     session.logits();
@@ -192,7 +193,8 @@ void Decoder::report(size_t sentence) const {
   const Search &search = *searches[sentence];
   if (reportsAtOnce()) {
     for (const TakenToken &token : search.taken())
-      reportToken(sentence, token.rank, token.id);
+      if (rules.samples || token.rank == 0) // where the best one ends, the next best is not in the result
+        reportToken(sentence, token.rank, token.id);
     return;
   }
   if (search.isDone() && rules.coveragePenalty == 0)

@@ -19,16 +19,17 @@ EncoderSession::EncoderSession(std::shared_ptr<const Model> model, const attnrt_
   requireRoom("source length", room.source,
               encoder.sourceLimit.value_or(static_cast<int64_t>(ranges::sessionLength.high)));
   const int64_t tokens = int64_t(room.batch) * room.source;
-  const auto arenaFor = [&](int64_t together, int64_t &mostRows) { // of tokens and of sentences
-    return arenaForParts("encode", together, room.batch, room.source, [&](int64_t count, int64_t length) {
+  const auto arenaFor = [&](int64_t together, int64_t longest, int64_t &mostRows) {
+    return arenaForParts("encode", together, room.batch, longest, [&](int64_t count, int64_t length) {
       setSize(whole, "batch", count);
       setSize(whole, "source", length);
-      mostRows = std::max(mostRows, count * length + count);
+      mostRows = std::max(mostRows, count * length + count); // of tokens and of sentences
     });
   };
   int64_t mostRows = 0;
-  const int64_t together = arenaFor(tokensTogether(), mostRows);
-  const int64_t ofLane = arenaFor(tokensOfThread(), rowsOfLane);
+  const int64_t together = arenaFor(tokensTogether(), room.source, mostRows);
+  const int64_t ofLane =
+      arenaFor(tokensOfThread(), std::min<int64_t>(room.source, tokensOfLane()), rowsOfLane);
   setSize(whole, "batch", room.batch);
   setSize(whole, "source", room.source);
   setSize(whole, "row", tokens);

@@ -75,10 +75,10 @@ int64_t EntryCaller::tokensOfThread() const {
   return owner->manifest().weights.areFloats() ? ofFloats : ofNarrow;
 }
 
-void EntryCaller::allocateArena(int64_t bytes, int64_t laneBytes, int64_t most) {
+void EntryCaller::allocateArena(int64_t bytes, int64_t laneBytes, int64_t mostParts) {
   constexpr int64_t page = 4096;
-  const int64_t count = std::min<int64_t>(threadCount(), most), apart = (laneBytes + page - 1) / page * page;
-  const bool hasLanes = count > 1 && laneBytes > 0;
+  const int64_t count = threadCount(), apart = (laneBytes + page - 1) / page * page;
+  const bool hasLanes = count > 1 && count <= mostParts && laneBytes > 0;
   arena = Memory(std::max(bytes, hasLanes ? count * apart : 0));
   whole.arena = {arena.data(), arena.size()};
   for (int lane = 0; hasLanes && lane < count; ++lane)
@@ -87,7 +87,7 @@ void EntryCaller::allocateArena(int64_t bytes, int64_t laneBytes, int64_t most) 
 
 bool EntryCaller::areForLanes(int64_t parts, int64_t largest, int64_t tokens) const {
   const auto count = static_cast<int64_t>(lanes.size());
-  if (count == 0 || parts < count)
+  if (count == 0 || parts < count || largest > tokensOfLane())
     return false;
   const int64_t turns = (parts + count - 1) / count;
   const int64_t worst = std::min(turns * count * largest, tokens + (count - 1) * largest); // all lanes' time
@@ -104,11 +104,21 @@ void EntryCaller::runInLanes(int parts, const std::function<void(int part, Lane 
   const auto take = [](attnrt_kernel_context *, int lane, uint8_t *queue) {
     return reinterpret_cast<PartQueue *>(queue)->take(lane);
   };
+  const auto start = std::chrono::steady_clock::now();
   queue.finish(executor.run(
       {&whole.context, take, 0, static_cast<int>(lanes.size()), reinterpret_cast<uint8_t *>(&queue)}));
+  if (whole.context.isProfiled())
+    addProfiles(std::chrono::steady_clock::now() - start);
+}
+
+/// Lanes' times become their shares of the time that passed.
+void EntryCaller::addProfiles(std::chrono::nanoseconds passed) {
+  int64_t worked = 0;
   for (const Lane &lane : lanes)
-    if (whole.context.isProfiled())
-      whole.context.addProfile(lane.context, static_cast<int64_t>(lanes.size()));
+    worked += lane.context.profiledNanoseconds();
+  const double share = worked > 0 ? static_cast<double>(passed.count()) / static_cast<double>(worked) : 0;
+  for (const Lane &lane : lanes)
+    whole.context.addProfile(lane.context, share);
 }
 
 void EntryCaller::callIn(Lane &lane, const char *entry, std::vector<void *> tensors) {

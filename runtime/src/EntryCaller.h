@@ -67,11 +67,13 @@ protected:
   int64_t tokensOfThread() const;
   /// The same for all threads, which share each kernel's loops.
   int64_t tokensTogether() const { return tokensOfThread() * threadCount(); }
+  /// What a lane has room for: longer sentences are encoded by all threads.
+  int64_t tokensOfLane() const { return 4 * tokensOfThread(); }
   int threadCount() const { return whole.context.threadCount(); }
 
-  /// Gives an arena of `bytes` to `whole`, and `laneBytes` each to as many lanes as there are threads: none
-  /// for one thread, no more than `most`.
-  void allocateArena(int64_t bytes, int64_t laneBytes, int64_t most);
+  /// Gives an arena of `bytes` to `whole`, and `laneBytes` each to as many lanes as there are threads. There
+  /// are none for one thread, nor where requests have fewer parts than threads.
+  void allocateArena(int64_t bytes, int64_t laneBytes, int64_t mostParts);
 
   /// Whether `parts` of `tokens` in all are worked on sooner in lanes, each by a thread of its own, than one
   /// after the other by all threads. Threads that share loops read half of what others wrote, from another
@@ -105,6 +107,8 @@ protected:
   std::deque<Lane> lanes;
 
 private:
+  void addProfiles(std::chrono::nanoseconds passed);
+
   mutable std::atomic<bool> isBusy{false};
 };
 

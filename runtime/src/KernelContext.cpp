@@ -29,12 +29,19 @@ void KernelContext::startProfile(const Model &model) {
   watch = countKernel;
 }
 
-void KernelContext::addProfile(const KernelContext &one, int64_t count) {
+int64_t KernelContext::profiledNanoseconds() const {
+  int64_t sum = 0;
+  for (const attnrt_kernel_profile &profile : profiles)
+    sum += profile.nanoseconds;
+  return sum;
+}
+
+void KernelContext::addProfile(const KernelContext &one, double share) {
   for (size_t i = 0; i < profiles.size(); ++i) {
     profiles[i].calls += one.profiles[i].calls;
     profiles[i].operations += one.profiles[i].operations;
     profiles[i].bytes += one.profiles[i].bytes;
-    profiles[i].nanoseconds += one.profiles[i].nanoseconds / count;
+    profiles[i].nanoseconds += static_cast<int64_t>(static_cast<double>(one.profiles[i].nanoseconds) * share);
   }
 }
 

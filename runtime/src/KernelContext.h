@@ -26,8 +26,9 @@ public:
   /// Counts from here on what each kernel does, anew.
   void startProfile(const Model &model);
   bool isProfiled() const { return watch; }
-  /// Adds the profile of one of `count` contexts whose calls ran side by side.
-  void addProfile(const KernelContext &one, int64_t count);
+  int64_t profiledNanoseconds() const;
+  /// Adds the profile of a context whose calls ran beside those of others, with that share of its times.
+  void addProfile(const KernelContext &one, double share);
   const attnrt_kernel_profile &profile(size_t entry, size_t kernel) const {
     return profiles[entry * kernels + kernel];
   }

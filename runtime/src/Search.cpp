@@ -118,7 +118,7 @@ std::vector<Move> BeamSearch::advance(CandidateLists candidates) {
       continue;
     }
     if (!ends)
-      takenTokens.push_back({0, continuation.candidate.id});
+      takenTokens.push_back({static_cast<int>(rank), continuation.candidate.id});
   }
   if (next.empty() && finished.empty())
     finished = live; // nothing is allowed any more: what there is counts

@@ -54,7 +54,7 @@ struct Move {
   int32_t id;
 };
 
-/// A token that a hypothesis took; `rank` is the sample's number when sampling.
+/// A token that a hypothesis took; `rank` is its place among the continuations, or the sample's number.
 struct TakenToken {
   int rank;
   int32_t id;

@@ -37,12 +37,12 @@ int64_t Session::arenaFor(uint32_t use, const char *entry) const {
   return room.uses & use ? EntryCaller::arenaFor(entry) : 0;
 }
 
-int64_t Session::arenaForEncoding(int64_t tokens) {
+int64_t Session::arenaForEncoding(int64_t tokens, int64_t longest) {
   const auto setSizes = [&](int64_t part, int64_t length) {
     whole.sizes[partPlace] = part;
     size(Source) = length;
   };
-  const int64_t bytes = arenaForParts("encode", tokens, room.batch, room.source, setSizes);
+  const int64_t bytes = arenaForParts("encode", tokens, room.batch, longest, setSizes);
   size(Source) = room.source;
   return bytes;
 }
@@ -58,11 +58,14 @@ void Session::allocate() {
   size(Candidate) = mostCandidates();
 
   const bool hasParts = partPlace >= 0;
-  const int64_t encoding = hasParts ? arenaForEncoding(tokensTogether()) : EntryCaller::arenaFor("encode");
+  const int64_t encoding =
+      hasParts ? arenaForEncoding(tokensTogether(), room.source) : EntryCaller::arenaFor("encode");
   allocateArena(std::max({encoding, EntryCaller::arenaFor("prefill"), arenaFor(ATTNRT_USE_DECODE, "step"),
                           arenaFor(ATTNRT_USE_SAMPLE, "logits"), arenaFor(ATTNRT_USE_SCORE, "score"),
                           arenaFor(ATTNRT_USE_ATTEND, "attend")}),
-                hasParts ? arenaForEncoding(tokensOfThread()) : 0, room.batch);
+                hasParts ? arenaForEncoding(tokensOfThread(), std::min<int64_t>(room.source, tokensOfLane()))
+                         : 0,
+                room.batch);
   state = Memory(owner->stateBytes(whole.sizes));
   int64_t resultCount = std::max(slots * size(Candidate), int64_t(room.batch) * mostPositions());
   if (room.uses & ATTNRT_USE_SAMPLE)

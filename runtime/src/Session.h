@@ -71,7 +71,7 @@ private:
   std::vector<void *> stepArguments();
   bool hasPrompts() const { return !owner->decoder().hasSource; }
   int64_t mostPositions() const { return int64_t(room.target) + (hasPrompts() ? room.source : 0); }
-  int64_t arenaForEncoding(int64_t tokens);
+  int64_t arenaForEncoding(int64_t tokens, int64_t longest);
   void encodeParts();
   void encodePart(Lane &lane, int64_t first, int64_t end);
   void placeSources(std::span<const attnrt_ids> sources);

@@ -112,10 +112,12 @@ std::vector<Candidate> readListed(const NextTokens &next, const std::vector<int3
   return listed;
 }
 
+/// A list ends early where the model gives no more than its first tokens any probability.
 std::vector<Candidate> readAll(const NextTokens &next) {
-  std::vector<Candidate> all(next.logits.size());
-  for (size_t i = 0; i < all.size(); ++i)
-    all[i] = readToken(next, i);
+  std::vector<Candidate> all;
+  all.reserve(next.logits.size());
+  for (size_t i = 0; i < next.logits.size() && !(next.ids && i > 0 && next.ids[i] == -1); ++i)
+    all.push_back(readToken(next, i));
   return all;
 }
 

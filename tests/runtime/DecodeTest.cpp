@@ -219,6 +219,7 @@ TEST_F(Decode, TheStreamIsWhatTheResultHas) {
       attnrt_decode_options options = model.decodeOptions();
       Stream stream;
       options.sample = sample;
+      options.min_length = 3; // steps list more candidates than one
       options.beam = options.n_best = count;
       options.max_length = 5;
       options.on_token = Stream::onToken;
@@ -273,6 +274,22 @@ TEST_F(Decode, NumbersThatAreNoneAreAnError) {
     EXPECT_EQ(ATTNRT_KERNEL_FAILED, statusOf([&] { opened.decode(testSources(), model.decodeOptions()); }))
         << shift;
   }
+}
+
+// Kernels leave places without an id where fewer tokens have any probability.
+TEST_F(Decode, ListsOfCandidatesMayEndEarly) {
+  attnrt_decode_options options = model.decodeOptions();
+  options.beam = options.n_best = 3;
+  auto opened = session(8, 3, 12);
+  toy::trace().listed = 1; // each hypothesis has one continuation
+  const auto lists = opened.decode(testSources(), options);
+  toy::trace().listed = toy::targetVocabulary;
+  options.beam = options.n_best = 1;
+  const auto greedy = opened.decode(testSources(), options);
+  for (size_t s = 0; s < lists.size(); ++s)
+    expectSame(greedy[s], lists[s]);
+  toy::trace().listed = 0;
+  EXPECT_EQ(ATTNRT_KERNEL_FAILED, statusOf([&] { opened.decode(testSources(), options); }));
 }
 
 TEST_F(Decode, AttentionHasARowForEachTokenAndTheEnd) {

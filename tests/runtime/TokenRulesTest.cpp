@@ -67,6 +67,17 @@ TEST_F(TokenRules, RulesThatLookBackReadAllTokensWhereTheyTouchMany) {
     }
 }
 
+TEST_F(TokenRules, RulesThatLookBackNeedNoMoreThanTheirMemory) {
+  attnrt_session_options room = model.sessionOptions();
+  room.batch = 8, room.beam = 1, room.uses = ATTNRT_USE_SAMPLE;
+  attnrt::api::Session opened(model, room);
+  attnrt_decode_options options = model.decodeOptions();
+  options.no_repeat_ngram_size = 2;
+  const auto lists = opened.decode(toy::testSources(), options);
+  for (size_t s = 0; s < lists.size(); ++s)
+    expectLists(toy::oracleBeam(toy::testSources()[s], options), lists[s], options.length_penalty);
+}
+
 TEST_F(TokenRules, BadWordsNeverOccur) {
   const int32_t one[] = {4}, two[] = {5, 3}, three[] = {3, 3, 6}, ending[] = {toy::end},
                 late[] = {6, toy::end};

@@ -121,8 +121,9 @@ int stepRow(attnrt_kernel_context *, int row, uint8_t *closure) {
   std::sort(order.begin(), order.end(),
             [&](int32_t a, int32_t b) { return all[a] != all[b] ? all[a] > all[b] : a < b; });
   for (int64_t c = 0; c < count; ++c) {
-    tensor<float>(call, 5)[row * count + c] = all[order[c]] + trace().shift;
-    tensor<int32_t>(call, 6)[row * count + c] = order[c];
+    const bool isListed = c < trace().listed;
+    tensor<float>(call, 5)[row * count + c] = isListed ? all[order[c]] + trace().shift : -2e30f;
+    tensor<int32_t>(call, 6)[row * count + c] = isListed ? order[c] : -1;
   }
   return 0;
 }

@@ -35,6 +35,7 @@ struct Trace {
   std::atomic<int64_t> rows{0};    // of all steps
   std::atomic<int> failAtStep{-1}; // that step reports an error
   std::atomic<int> failAtEncode{-1};
+  std::atomic<int> listed{7};      // candidates of a step that are any; the others have no id
   std::atomic<float> shift{0}; // of the log-probabilities of steps
 };
 Trace &trace();

@@ -25,6 +25,7 @@ protected:
     trace().rows = 0;
     trace().failAtStep = -1;
     trace().failAtEncode = -1;
+    trace().listed = targetVocabulary;
     trace().shift = 0;
   }
 
