@@ -215,24 +215,27 @@ struct Stream {
 
 TEST_F(Decode, TheStreamIsWhatTheResultHas) {
   for (const bool sample : {false, true})
-    for (const int count : {1, 3}) {
-      attnrt_decode_options options = model.decodeOptions();
-      Stream stream;
-      options.sample = sample;
-      options.min_length = 3; // steps list more candidates than one
-      options.beam = options.n_best = count;
-      options.max_length = 5;
-      options.on_token = Stream::onToken;
-      options.user = &stream;
-      const std::vector<std::vector<int32_t>> prefixes(testSources().size(), {5, 4});
-      const std::vector<attnrt_ids> views = attnrt::api::view(prefixes);
-      options.prefixes = views.data();
-      const auto lists = session(8, 3, 12).decode(testSources(), options);
-      for (size_t s = 0; s < lists.size(); ++s)
-        for (size_t rank = 0; rank < lists[s].size(); ++rank)
-          EXPECT_EQ(lists[s][rank].ids, (stream.ids[{s, rank}]))
-              << "sample " << sample << ", count " << count;
-    }
+    for (const int count : {1, 3})
+      for (const int longest : {5, 12}) {
+        attnrt_decode_options options = model.decodeOptions();
+        Stream stream;
+        options.sample = sample;
+        options.min_length = 3; // steps list more candidates than one
+        options.beam = options.n_best = count;
+        options.max_length = longest;
+        options.on_token = Stream::onToken;
+        options.user = &stream;
+        const std::vector<std::vector<int32_t>> prefixes(testSources().size(), {5, 4});
+        const std::vector<attnrt_ids> views = attnrt::api::view(prefixes);
+        options.prefixes = views.data();
+        const auto lists = session(8, 3, 12).decode(testSources(), options);
+        for (size_t s = 0; s < lists.size(); ++s)
+          for (size_t rank = 0; rank < lists[s].size(); ++rank)
+            EXPECT_EQ(lists[s][rank].ids, (stream.ids[{s, rank}]))
+                << "sample " << sample << ", count " << count << ", longest " << longest;
+        for (const auto &[place, ids] : stream.ids)
+          EXPECT_LT(place.second, lists[place.first].size());
+      }
 }
 
 TEST_F(Decode, TheCallbackCanCancel) {
