@@ -254,7 +254,7 @@ typedef struct attnrt_decode_options {
   const attnrt_cancel *cancel; /* or null */
 
   /* Rules for tokens, named as in Hugging Face's generation_config.json. Those marked * look at every token's
-   * probability and need ATTNRT_USE_SAMPLE. docs/decoding.md has the formulas. */
+   * probability, in some steps or all, and need ATTNRT_USE_SAMPLE. docs/decoding.md has the formulas. */
   float repetition_penalty;     /* * 1: none; above 1, tokens that the output has become less probable */
   int32_t no_repeat_ngram_size; /* * 0: none; no run of so many tokens comes twice */
   size_t begin_suppress_count;
