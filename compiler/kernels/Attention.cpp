@@ -19,6 +19,9 @@ constexpr float LowestMaximum = 0.5f * MaskedScore;
 // Keys whose masks are looked at together; divides every block.
 constexpr int SeenAtOnce = 16;
 
+// More keys and values than these of one head may be more than a second cache holds.
+constexpr int ManyKeys = 1024;
+
 namespace {
 /// Builds the stages one after the other; members are what several of them need.
 class AttentionBuilder {
@@ -29,6 +32,9 @@ public:
   }
 
   AttentionStages build() {
+    s.blocksPerTask = 1;
+    if (tiles.blocksPerTask > 1)
+      s.blocksPerTask = select(min(queries, keys) > ManyKeys, tiles.blocksPerTask, 1);
     if (tiles.attendsAlone) {
       buildAttended();
       return s;
@@ -225,40 +231,18 @@ private:
     s.blockMaximum = Func("blockMaximum");
     s.blockMaximum(at) = LowestMaximum;
     s.blockMaximum(at) = max(s.blockMaximum(at), maxPairwise(score, tiles.keyTile));
-    buildKeptMaximum();
+    // A stage of its own: what external stages read is computed for one block only, and then gone.
+    s.keptMaximum = Func("keptMaximum");
+    s.keptMaximum(at) = s.blockMaximum(at);
     s.earlier = RDom(0, blockCount(), "earlier");
     s.earlier.where(s.earlier < s.block);
     skipUnseen(s.earlier, s.earlier);
     s.maximumBefore = Func("maximumBefore");
     s.maximumBefore(at) = LowestMaximum;
-    s.maximumBefore(at) = max(s.maximumBefore(at), keptMaximum(s.earlier));
+    s.maximumBefore(at) =
+        max(s.maximumBefore(at), s.keptMaximum(s.query, s.earlier, s.queryBlock, s.head, s.batch));
     s.maximum = Func("maximum");
-    s.maximum(at) = max(s.maximumBefore(at), keptMaximum(s.block));
-  }
-
-  int keptParts() const { return (tiles.queries + KeptQueries - 1) / KeptQueries; }
-
-  /// A stage of its own: what external stages read is computed for one block only, and then gone.
-  void buildKeptMaximum() {
-    std::vector<Expr> parts;
-    for (int part = 0; part < keptParts(); ++part)
-      parts.push_back(s.blockMaximum(s.query + part * KeptQueries, s.block, s.queryBlock, s.head, s.batch));
-    s.keptMaximum = Func("keptMaximum");
-    FuncRef kept = s.keptMaximum(s.query, s.block, s.queryBlock, s.head, s.batch);
-    if (parts.size() == 1)
-      kept = parts[0];
-    else
-      kept = Tuple(parts);
-  }
-
-  Expr keptMaximum(Expr block) const {
-    if (keptParts() == 1)
-      return s.keptMaximum(s.query, block, s.queryBlock, s.head, s.batch);
-    FuncRef kept = s.keptMaximum(s.query % KeptQueries, block, s.queryBlock, s.head, s.batch);
-    Expr found = kept[keptParts() - 1];
-    for (int part = keptParts() - 1; part-- > 0;)
-      found = select(s.query < (part + 1) * KeptQueries, kept[part], found);
-    return found;
+    s.maximum(at) = max(s.maximumBefore(at), s.keptMaximum(at));
   }
 
   void buildWeights() {
@@ -317,7 +301,7 @@ private:
     s.decay = Func("decay");
     s.decay(perBlock) = weightOf(s.maximumBefore(perBlock) - s.maximum(perBlock));
     s.share = Func("share");
-    s.share(perBlock) = weightOf(keptMaximum(s.block) - s.maximum(perBlock));
+    s.share(perBlock) = weightOf(s.keptMaximum(perBlock) - s.maximum(perBlock));
     s.blocks = RDom(0, blockCount(), "blocks");
     s.blocks.where(s.blocks * tiles.keys < end());
     skipUnseen(s.blocks, s.blocks);

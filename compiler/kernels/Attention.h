@@ -45,9 +45,6 @@ struct AttentionInputs {
   int valueWidth = 0;
 };
 
-/// Maxima of so many queries for all blocks of keys are 16 KiB: as much as lies on the stack in one piece.
-constexpr int KeptQueries = 32;
-
 /// Names of the functions of emit/shim that add up products; a step needs only the last one.
 struct ExternalAttention {
   const char *turn = nullptr;  // queries, by the 32, for `score`
@@ -65,7 +62,8 @@ struct AttentionTiles {
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
   bool attendsAlone = false;                   // `external` does all of attention, by bounds
-  int serves = 0; // inputs of up to so many queries; the last tiles of a list serve any number
+  int serves = 0;        // inputs of up to so many queries; the last tiles of a list serve any number
+  int blocksPerTask = 1; // blocks of queries that visit a block of keys together, where both are many
 };
 
 /// Stages in the order of computation. Scores are transposed (queries in the lanes), so that keys are read as
@@ -80,7 +78,7 @@ struct AttentionStages {
   Halide::Func products; // query x key in tile x tile x block ...
   Halide::Func scores;   // query x key x block ...
   Halide::Func blockMaximum;  // query x block ...
-  Halide::Func keptMaximum;   // query x block ...: the same, until the task ends; a tuple of KeptQueries each
+  Halide::Func keptMaximum;   // query x block ...: the same, until the task ends
   Halide::Func maximumBefore; // query x block ...: of the blocks before
   Halide::Func maximum;       // query x block ...: of the blocks so far
   Halide::Func weights;       // query x key x block ...: 2^(score - the block's maximum)
@@ -94,6 +92,7 @@ struct AttentionStages {
   Halide::Func bounds;        // query x 2 x ...: where an external stage's keys begin and end, query by query
   Halide::Func attended;      // width x query ...: an external stage's context
   Halide::Expr context;       // at (width, query, head, batch)
+  Halide::Expr blocksPerTask; // of queries
   Halide::Var width{"width"}, pair{"pair"}, panel{"panel"}, lane{"lane"}, side{"side"}, query{"query"},
       keyInTile{"keyInTile"}, key{"key"}, tile{"tile"}, block{"block"}, queryBlock{"queryBlock"},
       head{"head"}, batch{"batch"};

@@ -268,7 +268,8 @@ static AttentionSchedule chooseExternal(const CpuTarget &cpu, int width, int val
 
 // Products: `keyTile` keys by one or two vectors of queries, as many sums as a matmul's tile has. Context:
 // `contextRows` x `contextColumns`, counted alike. 128 keys x 32 queries of scores are 16 KiB, and so is
-// what is mixed up to a width of 128; wider heads take fewer queries.
+// what is mixed up to a width of 128; wider heads take fewer queries. What a task keeps of its blocks, turned
+// queries, contexts and maxima, is at most 272 KiB.
 static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int valueWidth) {
   int lanes = attentionLanes(cpu, width, valueWidth);
   AttentionSchedule schedule{{}, width, valueWidth};
@@ -279,6 +280,7 @@ static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int value
   schedule.queryLanes = std::min(cpu.lanes, queries);
   int keyTile = sums / (queries / schedule.queryLanes);
   schedule.tiles = {queries, KeysPerBlock, keyTile, lanes, 1, addsInOrder(cpu, width, valueWidth)};
+  schedule.tiles.blocksPerTask = std::min(8, 4 * StackFloats / (queries * std::max(width, valueWidth)));
   schedule.contextColumns = lanesDividing(valueWidth / lanes, 2) * lanes;
   schedule.contextRows = lanesDividing(queries, sums / (schedule.contextColumns / lanes));
   return schedule;

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Looks at lowered code: the loops over blocks and tiles of keys begin with the condition that some query
-// sees one of their keys, those over panels of a vocabulary with the one that a panel may hold one of the
-// best words. How Halide names loops is part of that. Then at results: keys and values that are not read
-// cannot spoil them.
+// sees one of their keys (where several blocks of queries visit them, the loops over these), those over
+// panels of a vocabulary with the one that a panel may hold one of the best words. How Halide names loops is
+// part of that. Then at results: keys and values that are not read cannot spoil them.
 
 #include "compiler/schedules/cpu/HoistGuards.h"
 #include "compiler/schedules/KernelPipeline.h"
@@ -27,11 +27,18 @@ private:
   using IRVisitor::visit;
   void visit(const Halide::Internal::For *loop) override {
     auto is = [&](const char *name) { return loop->name.find(name) != loop->name.npos; };
-    if (is("blocks$x") || is("scored$y") || is("looked$z") || is("insertion$z")) {
+    if (is("blocks$x") || is("visitor") || is("scored$y") || is("looked$z") || is("insertion$z")) {
       ++loops;
-      guarded += loop->body.as<Halide::Internal::IfThenElse>() != nullptr;
+      bool holdsVisitors = is("blocks$x") && withoutLets(loop->body).as<Halide::Internal::For>();
+      guarded += holdsVisitors || loop->body.as<Halide::Internal::IfThenElse>();
     }
     IRVisitor::visit(loop);
+  }
+
+  static Halide::Internal::Stmt withoutLets(Halide::Internal::Stmt body) {
+    while (const auto *let = body.as<Halide::Internal::LetStmt>())
+      body = let->body;
+    return body;
   }
 };
 

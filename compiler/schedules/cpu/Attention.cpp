@@ -19,7 +19,8 @@ namespace {
 class AttentionScheduler {
 public:
   AttentionScheduler(AttentionStages &stages, const AttentionSchedule &schedule, Func result)
-      : s(stages), p(schedule), tiles(schedule.tiles), oneQuery(tiles.queries == 1), result(result) {}
+      : s(stages), p(schedule), tiles(schedule.tiles), oneQuery(tiles.queries == 1), result(result),
+        visit(s.state, visitor) {}
 
   /// `stage`: the result's part that these stages are for. `way` tells its loops from other parts'.
   void schedule(Stage stage, const std::string &way) {
@@ -44,13 +45,16 @@ public:
   }
 
 private:
-  /// What all stages of a task share: one block of queries, one head (a step: heads side by side), one
-  /// batch row, memory on the stack.
+  /// What all stages of a task share: its blocks of queries, one of them in each block of keys, one head (a
+  /// step: heads side by side), one batch row, memory on the stack.
   Func &local(Func &stage, bool hasBlock) {
-    stage.store_in(tiles.external ? LargeStack : MemoryType::Stack);
-    stage.bound_extent(s.queryBlock, 1).bound_extent(s.head, tiles.heads).bound_extent(s.batch, 1);
+    stage.store_in(MemoryType::Stack).bound_extent(s.head, tiles.heads).bound_extent(s.batch, 1);
     if (hasBlock)
       one(stage, s.block);
+    if (hasBlock || tiles.blocksPerTask == 1)
+      stage.bound_extent(s.queryBlock, 1);
+    else
+      stage.bound_storage(s.queryBlock, tiles.blocksPerTask);
     return stage;
   }
 
@@ -78,16 +82,17 @@ private:
   }
 
   void scheduleResult(Stage stage) {
-    Var inBlock("inBlock"), headGroup("headGroup");
+    Var inBlock("inBlock"), group("group");
     if (oneQuery)
-      stage.split(s.head, headGroup, s.head, tiles.heads, TailStrategy::GuardWithIf)
-          .reorder(s.width, s.head, s.query, headGroup, s.batch)
-          .fuse(s.query, headGroup, level)
+      stage.split(s.head, group, s.head, tiles.heads, TailStrategy::GuardWithIf)
+          .reorder(s.width, s.head, s.query, group, s.batch)
+          .fuse(s.query, group, level)
           .fuse(level, s.batch, level);
     else
       stage.split(s.query, s.queryBlock, inBlock, tiles.queries, TailStrategy::GuardWithIf)
-          .reorder(s.width, inBlock, s.queryBlock, s.head, s.batch)
-          .fuse(s.queryBlock, s.head, level)
+          .split(s.queryBlock, group, s.queryBlock, s.blocksPerTask, TailStrategy::GuardWithIf)
+          .reorder(s.width, inBlock, s.queryBlock, group, s.head, s.batch)
+          .fuse(group, s.head, level)
           .fuse(level, s.batch, level);
     stage.parallel(level).vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
   }
@@ -142,21 +147,19 @@ private:
   }
 
   void scheduleState() {
-    local(s.state, false).compute_at(result, level).store_in(LargeStack);
+    local(s.state, false).compute_at(result, level);
     s.state.bound(s.width, 0, p.valueWidth + tiles.lanes).bound(s.query, 0, tiles.queries);
     s.state.vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
     s.state.update()
-        .reorder(s.width, s.query, s.head, s.blocks.x)
+        .rename(s.queryBlock, visitor)
+        .reorder(s.width, s.query, s.head, visitor, s.blocks.x)
         .vectorize(s.width, tiles.lanes)
         .unroll(s.width)
         .never_partition_all();
   }
 
   void scheduleScores() {
-    local(s.scores, true)
-        .compute_at(s.state, s.blocks.x)
-        .bound(s.query, 0, tiles.queries)
-        .bound(s.key, 0, tiles.keys);
+    local(s.scores, true).compute_at(visit).bound(s.query, 0, tiles.queries).bound(s.key, 0, tiles.keys);
     Stage update = s.scores.update();
     update.reorder(s.query, s.tiledKeys.x, s.head, s.tiledKeys.y).never_partition_all();
     overQueries(update);
@@ -204,10 +207,8 @@ private:
   }
 
   void scheduleSoftmax() {
-    local(s.keptMaximum, false).compute_at(s.state, s.blocks.x).store_at(result, level);
-    // Halide moves what it keeps in LargeStack from block to block.
-    s.keptMaximum.store_in(MemoryType::Stack).bound_storage(s.block, MaxKeyBlocks);
-    s.keptMaximum.bound(s.query, 0, std::min(tiles.queries, KeptQueries));
+    local(s.keptMaximum, false).compute_at(visit).store_at(result, level);
+    s.keptMaximum.bound_storage(s.block, MaxKeyBlocks).bound(s.query, 0, tiles.queries);
     overQueries(s.keptMaximum);
     for (Func *stage : {&s.blockMaximum, &s.maximumBefore, &s.maximum, &s.decay, &s.share})
       ofQueries(*stage);
@@ -217,7 +218,7 @@ private:
   }
 
   void ofQueries(Func &stage) {
-    local(stage, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries);
+    local(stage, true).compute_at(visit).bound(s.query, 0, tiles.queries);
     overQueries(stage);
   }
 
@@ -237,10 +238,7 @@ private:
   void scheduleContext() {
     Func written = s.blockContext.in(s.state);
     Var columns("columns"), rows("rows");
-    local(written, true)
-        .compute_at(s.state, s.blocks.x)
-        .bound(s.query, 0, tiles.queries)
-        .bound(s.width, 0, p.valueWidth);
+    local(written, true).compute_at(visit).bound(s.query, 0, tiles.queries).bound(s.width, 0, p.valueWidth);
     written.split(s.width, columns, s.width, p.contextColumns, TailStrategy::RoundUp)
         .split(s.query, rows, s.query, p.contextRows, TailStrategy::RoundUp)
         .reorder(s.width, s.query, columns, rows)
@@ -260,14 +258,14 @@ private:
   }
 
   void scheduleMixed() {
-    local(s.mixedKeys, true).compute_at(s.state, s.blocks.x).bound(s.lane, 0, 2);
-    local(s.mixed, true).compute_at(s.state, s.blocks.x).bound(s.query, 0, tiles.queries);
+    local(s.mixedKeys, true).compute_at(visit).bound(s.lane, 0, 2);
+    local(s.mixed, true).compute_at(visit).bound(s.query, 0, tiles.queries);
     s.mixed.bound(s.width, 0, filledUp(p.valueWidth));
   }
 
   // Some keys of one head after the other, so that values are read as they lie.
   void scheduleContextByKeys() {
-    local(s.blockContext, true).compute_at(s.state, s.blocks.x).bound(s.width, 0, p.valueWidth);
+    local(s.blockContext, true).compute_at(visit).bound(s.width, 0, p.valueWidth);
     s.blockContext.bound(s.query, 0, 1).vectorize(s.width, tiles.lanes).unroll(s.width);
     std::vector<RVar> keys = s.blockContext.rvars(0);
     s.blockContext.update()
@@ -282,7 +280,9 @@ private:
   const AttentionTiles &tiles;
   const bool oneQuery;
   Func result;
-  Var level; // of tasks
+  Var level;                    // of tasks
+  const Var visitor{"visitor"}; // a block of queries, in the loop over blocks of keys
+  const LoopLevel visit;
 };
 } // namespace
 

@@ -129,8 +129,11 @@ class HoistGuards : public IRMutator {
   /// Loops of the stages `state`, `scores` and `seen` (see Attention.h) and `best` (see Vocabulary.h), as
   /// Halide names them.
   static bool skipsMost(const std::string &loop) {
-    return loop.find(".s1.blocks$x") != loop.npos || loop.find(".s1.scored$y") != loop.npos ||
-           loop.find(".s1.looked$z") != loop.npos || loop.find(".s1.insertion$z") != loop.npos;
+    for (const char *name :
+         {".s1.blocks$x", ".s1.queryBlock.visitor", ".s1.scored$y", ".s1.looked$z", ".s1.insertion$z"})
+      if (loop.find(name) != loop.npos)
+        return true;
+    return false;
   }
 };
 

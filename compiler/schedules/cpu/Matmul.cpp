@@ -16,7 +16,7 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
   MatmulTile tile = accumulator.tile;
   Func sums = accumulator.sums;
   if (tile.isExternal()) {
-    sums.compute_at(LoopLevel(consumer, level)).store_in(LargeStack);
+    sums.compute_at(LoopLevel(consumer, level)).store_in(MemoryType::Stack);
     // Whole tiles, also where guards cut the last one: Halide moves it inwards otherwise, where no panel
     // begins.
     sums.align_bounds(accumulator.column, tile.columns).align_bounds(accumulator.row, tile.rows);
@@ -25,7 +25,7 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
   }
   if (Func widened = accumulator.widened; widened.defined())
     widened.compute_at(LoopLevel(consumer, level))
-        .store_in(LargeStack)
+        .store_in(MemoryType::Stack)
         .bound_extent(accumulator.row, tile.rows)
         .bound_storage(accumulator.rowTile, tile.isShared() ? (tile.serves + tile.rows - 1) / tile.rows : 1)
         .vectorize(widened.args()[0], lanes);

@@ -15,10 +15,6 @@
 
 namespace attnc {
 
-/// Where a tile of more than 16 KiB goes. Halide takes those of `Stack` from the heap; those of registers,
-/// which do not hold them, lie on the stack.
-constexpr Halide::MemoryType LargeStack = Halide::MemoryType::Register;
-
 void scheduleMatmul(LinearStages &stages, const MatmulSchedule &schedule);
 
 /// The sums of one tile, computed where `consumer` visits the tile at `level`.

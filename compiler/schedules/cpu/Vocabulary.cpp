@@ -28,7 +28,7 @@ static void schedulePanelSums(PanelSums &sums, int lanes, Func panels, Var level
 static void schedulePanelStages(PanelStages &stages, Func panels, Var rowTile, Var tileOfPanels, int lanes) {
   MatmulTile tile = stages.accumulator.tile;
   int words = panelsPerTile(tile) * PanelColumns;
-  stages.logits.compute_at(panels, rowTile).store_in(tile.isExternal() ? LargeStack : MemoryType::Stack);
+  stages.logits.compute_at(panels, rowTile).store_in(MemoryType::Stack);
   stages.logits.bound_extent(stages.word, words);
   Var columnTile("columnTile"), column("inTile"), rows("rows"), row("inRows");
   stages.logits.split(stages.word, columnTile, column, tile.columns, TailStrategy::RoundUp);
@@ -83,7 +83,7 @@ void scheduleVocabulary(VocabularyStages &stages, const MatmulSchedule &schedule
 void scheduleLogSum(LogSumStages &s, int lanes, Func consumer, Var row) {
   for (Func padded : {s.paddedMaxima, s.paddedSums}) {
     padded.compute_at(consumer, row)
-        .store_in(LargeStack)
+        .store_in(MemoryType::Stack)
         .bound(s.panel, 0, s.padded)
         .vectorize(s.panel, lanes);
     padded.update().vectorize(padded.rvars(0)[0], lanes, TailStrategy::GuardWithIf).never_partition_all();
@@ -98,7 +98,7 @@ void scheduleLogSum(LogSumStages &s, int lanes, Func consumer, Var row) {
 }
 
 void scheduleRowLogSum(RowLogSumStages &stages, int lanes, Func consumer, Var row) {
-  stages.panels.compute_at(consumer, row).store_in(LargeStack);
+  stages.panels.compute_at(consumer, row).store_in(MemoryType::Stack);
   schedulePanelSums(stages.sums, lanes, stages.panels, stages.sums.panel);
   scheduleLogSum(stages.logSum, lanes, consumer, row);
 }
