@@ -8,6 +8,7 @@
 #include "compiler/emit/CpuVariant.h"
 #include "compiler/schedules/KernelPipeline.h"
 #include "compiler/schedules/cpu/HoistGuards.h"
+#include "compiler/schedules/cpu/JoinLoops.h"
 #include "compiler/schedules/cpu/PrefetchPanels.h"
 #include "compiler/schedules/cpu/StackScratch.h"
 
@@ -75,6 +76,7 @@ static llvm::Error writeObject(attn::KernelOp kernel, const Halide::Target &targ
   Halide::Pipeline whole(pipeline->outputs);
   whole.add_custom_lowering_pass(makeHoistGuards().release());
   whole.add_custom_lowering_pass(makePrefetchPanels().release());
+  whole.add_custom_lowering_pass(makeJoinLoops().release());
   whole.add_custom_lowering_pass(makeStackScratch().release());
   Halide::Module module =
       whole.compile_to_module(pipeline->arguments, name, target, Halide::LinkageType::External);

@@ -18,17 +18,16 @@ constexpr float Steps = 255;
 /// Ranges below this are zero: the reciprocal of a denormal scale is infinite.
 constexpr float SmallestRange = 1e-30f;
 
-/// The nearest whole number of `x` plus `shift`, from 0 to 255. What is added to the number's bits is the same
-/// for all of a row.
-static Expr roundToByte(const Expr &x, const Expr &shift) {
-  Expr rounded = strict_float(x + RoundToWhole);
-  return clamp(reinterpret<int32_t>(rounded) + (shift - reinterpret<int32_t>(Expr(RoundToWhole))), 0, 255);
+/// The nearest whole number of `product + zero`, from 0 to 255; `zero` is a whole number.
+static Expr roundToByte(const Expr &product, const Expr &zero) {
+  Expr bits = reinterpret<int32_t>(product + (RoundToWhole + zero));
+  return clamp(bits - reinterpret<int32_t>(Expr(RoundToWhole)), 0, 255);
 }
 
 /// Chains of minima and maxima that are under way at once: each waits four cycles for the one before.
 constexpr int Chains = 4;
 
-/// The smallest and the largest of a row's elements and 0.
+/// The smallest (its negative) and the largest of a row's elements and 0.
 static void buildExtremes(QuantisedRowsStages &s, const Tensor &input, int width) {
   const int lanes = s.lanes, together = lanesDividing(width, Chains * lanes);
   RDom seen(0, width / together, "seen");
@@ -44,7 +43,7 @@ static void buildExtremes(QuantisedRowsStages &s, const Tensor &input, int width
     return folded;
   };
   s.folded = Func("folded");
-  s.folded(s.lane, s.row) = Tuple(fold(0, [](Expr a, Expr b) { return min(a, b); }),
+  s.folded(s.lane, s.row) = Tuple(-fold(0, [](Expr a, Expr b) { return min(a, b); }),
                                   fold(1, [](Expr a, Expr b) { return max(a, b); }));
   s.together = together;
 }
@@ -54,19 +53,19 @@ QuantisedRowsStages buildQuantisedRows(const Tensor &input, int width, int store
   s.lanes = lanes;
   s.stored = stored;
   buildExtremes(s, input, width);
-  Expr least = -maxPairwise([&](int lane) -> Expr { return -s.folded(lane, s.row)[0]; }, lanes);
+  Expr least = -maxPairwise([&](int lane) -> Expr { return s.folded(lane, s.row)[0]; }, lanes);
   Expr most = maxPairwise([&](int lane) -> Expr { return s.folded(lane, s.row)[1]; }, lanes);
   Expr range = strict_float(most - least);
   Expr scale = strict_float(select(range < SmallestRange, 0.f, range / Steps));
   auto inverse = [](const Expr &scale) { return strict_float(select(scale == 0.f, 0.f, 1.f / scale)); };
-  Expr zero = cast<float>(roundToByte(strict_float(-least * inverse(scale)), 0));
+  Expr zero = cast<float>(roundToByte(-least * inverse(scale), 0.f));
   s.scales = Func("scales");
   s.scales(s.column, s.row) = select(s.column == 0, scale, zero);
 
   s.bytes = Func("bytes");
   auto byteAt = [&](const Expr &column) {
-    Expr scaled = strict_float(input.at({column, s.row}) * inverse(s.scales(0, s.row)));
-    return cast<uint8_t>(roundToByte(scaled, cast<int32_t>(s.scales(1, s.row))));
+    Expr product = input.at({column, s.row}) * inverse(s.scales(0, s.row));
+    return cast<uint8_t>(roundToByte(product, s.scales(1, s.row)));
   };
   if (stored == width) {
     s.bytes(s.column, s.row) = byteAt(s.column);

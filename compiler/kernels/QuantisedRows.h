@@ -12,7 +12,7 @@ namespace attnc {
 
 struct QuantisedRowsStages {
   Halide::Func extremes;          // lane x row: the smallest and largest of each `together`th element and 0
-  Halide::Func folded;            // lane x row: of each `lanes`th element
+  Halide::Func folded;            // lane x row: of each `lanes`th element, the smallest negated
   Halide::Func scales;            // 2 x row: the scale, and the byte that stands for 0
   Halide::Func bytes;             // stored x row
   Halide::Var lane{"lane"}, column{"column"}, row{"row"};

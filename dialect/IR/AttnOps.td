@@ -257,11 +257,11 @@ def Attn_ConcatOp : Attn_PureOp<"concat", [InferTypeOpAdaptor]> {
 }
 
 def Attn_QuantiseOp : Attn_PureOp<"quantise", [InferTypeOpAdaptor]> {
-  let summary = "Turns each row into bytes: `bytes[..., i] = round(input[..., i] / scale) + zero`";
+  let summary = "Turns each row into bytes: `bytes[..., i] = round(input[..., i] / scale + zero)`";
   let description = [{
     A row's range reaches from its smallest to its largest element, 0 included; its scale is the range divided by 255,
     and `zero` the byte that stands for 0. `scales` holds both for each row, in this order. A row of zeros has the
-    scale 0. Ties go to the even number. Rows of bytes are filled up to a multiple of 64 with bytes that mean
+    scale 0. Ties go to the even byte. Rows of bytes are filled up to a multiple of 64 with bytes that mean
     nothing.
 
     Constraints:

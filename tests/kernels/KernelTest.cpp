@@ -432,6 +432,11 @@ TEST_P(KernelTest, QuantisedRowsAreNearest) {
       for (int64_t w = 0; w < width && rows > 1; ++w)
         inputs[0].values[w] = 0;
       std::vector<Array> actual = kernel.run(inputs, {{"row", rows}});
+      setThreads(3);
+      std::vector<Array> parallel = kernel.run(inputs, {{"row", rows}});
+      setThreads(1);
+      EXPECT_EQ(actual[0].values, parallel[0].values);
+      EXPECT_EQ(actual[1].values, parallel[1].values);
       std::vector<Array> expected = reference::interpret(kernel.op(), inputs, 0);
       for (int64_t row = 0; row < rows; ++row) {
         double scale = actual[1].values[2 * row], zero = actual[1].values[2 * row + 1];

@@ -5,6 +5,7 @@
 // groups.
 
 #include "compiler/kernels/Math.h"
+#include "compiler/schedules/cpu/JoinLoops.h"
 #include "compiler/schedules/cpu/Schedules.h"
 
 using namespace Halide;
@@ -52,22 +53,23 @@ void scheduleRowNorm(RowNormStages &stages, int lanes, Func consumer, Var row) {
 }
 
 void scheduleQuantisedRows(QuantisedRowsStages &stages, int lanes) {
-  scheduleRows(stages.scales.compute_root(), {stages.column, stages.row}, 1);
-  stages.scales.bound(stages.column, 0, 2).unroll(stages.column);
-  Func extremes = stages.extremes;
-  scheduleLaneSum(extremes, stages.lane, stages.lanes, stages.scales, stages.row);
+  Var group(JoinedLoop + std::string("Groups")), row(JoinedLoop + std::string("Rows"));
+  auto joinRows = [&](Stage stage) {
+    stage.split(stages.row, group, row, RowsAtOnce, TailStrategy::GuardWithIf).parallel(group);
+    stage.never_partition_all();
+  };
+  Func scales = stages.scales, extremes = stages.extremes, bytes = stages.bytes;
+  joinRows(scales.compute_root().bound(stages.column, 0, 2).unroll(stages.column));
+  scheduleLaneSum(extremes, stages.lane, stages.lanes, scales, row);
   extremes.bound(stages.lane, 0, stages.together).unroll(stages.lane);
   extremes.update().unroll(stages.lane);
-  stages.folded.compute_at(stages.scales, stages.row).store_in(MemoryType::Stack);
+  stages.folded.compute_at(scales, row).store_in(MemoryType::Stack);
   stages.folded.bound(stages.lane, 0, stages.lanes).vectorize(stages.lane);
-  Func bytes = stages.bytes;
   bytes.compute_root().bound(stages.column, 0, stages.stored);
-  // All stages of a row before the next row.
-  scheduleRows(bytes, {stages.column, stages.row}, lanes);
+  joinRows(bytes.vectorize(stages.column, 4 * lanes, TailStrategy::GuardWithIf));
   if (bytes.has_update_definition()) {
-    RVar column = bytes.rvars(0)[0];
-    bytes.update().vectorize(column, lanes, TailStrategy::GuardWithIf).never_partition_all();
-    scheduleRowGroups(bytes.update(), {stages.column, stages.row});
+    Stage update = bytes.update();
+    joinRows(update.vectorize(bytes.rvars(0)[0], lanes, TailStrategy::GuardWithIf));
   }
 }
 

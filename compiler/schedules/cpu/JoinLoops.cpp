@@ -1,0 +1,89 @@
+//===- JoinLoops.cpp - stages of one row before the next row ----------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/schedules/cpu/JoinLoops.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace Halide::Internal;
+
+namespace attnc {
+namespace {
+
+using Let = std::pair<std::string, Halide::Expr>;
+
+static Halide::Expr withLets(Halide::Expr value, const std::vector<Let> &lets) {
+  for (auto let = lets.rbegin(); let != lets.rend(); ++let)
+    value = substitute(let->first, let->second, value);
+  return value;
+}
+
+/// A statement that consists of loops to be joined, one after the other, and of names for values around them.
+class Sequence {
+public:
+  explicit Sequence(const Stmt &whole) { isOfLoops = collect(whole); }
+
+  bool canBeJoined() const {
+    return isOfLoops && loops.size() > 1 && std::all_of(loops.begin(), loops.end(), [this](const For *loop) {
+             return loop->for_type == loops[0]->for_type && haveSameValue(loop->min, loops[0]->min) &&
+                    haveSameValue(loop->extent, loops[0]->extent);
+           });
+  }
+
+  Stmt joined() const {
+    const For *first = loops[0];
+    std::vector<Stmt> bodies;
+    for (const For *loop : loops)
+      bodies.push_back(substitute(loop->name, Variable::make(Halide::Int(32), first->name), loop->body));
+    Stmt body = Block::make(bodies);
+    Stmt result = For::make(first->name, first->min, first->extent, first->for_type, first->partition_policy,
+                            first->device_api, body);
+    for (auto let = lets.rbegin(); let != lets.rend(); ++let)
+      result = LetStmt::make(let->first, let->second, result);
+    return result;
+  }
+
+private:
+  bool haveSameValue(const Halide::Expr &a, const Halide::Expr &b) const {
+    return equal(withLets(a, lets), withLets(b, lets));
+  }
+
+  bool collect(const Stmt &part) {
+    if (const auto *block = part.as<Block>())
+      return collect(block->first) && collect(block->rest);
+    if (const auto *stage = part.as<ProducerConsumer>())
+      return collect(stage->body);
+    if (const auto *let = part.as<LetStmt>()) {
+      lets.emplace_back(let->name, let->value);
+      return collect(let->body);
+    }
+    const auto *loop = part.as<For>();
+    if (!loop || loop->name.find(JoinedLoop) == loop->name.npos)
+      return false;
+    loops.push_back(loop);
+    return true;
+  }
+
+  std::vector<Let> lets;
+  std::vector<const For *> loops;
+  bool isOfLoops;
+};
+
+class JoinLoops : public IRMutator {
+  using IRMutator::visit;
+
+  Stmt visit(const Block *block) override {
+    if (Sequence sequence(block); sequence.canBeJoined())
+      return sequence.joined();
+    return IRMutator::visit(block);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<IRMutator> makeJoinLoops() { return std::make_unique<JoinLoops>(); }
+
+} // namespace attnc
