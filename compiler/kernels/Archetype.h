@@ -17,8 +17,8 @@ namespace attnc {
 constexpr int64_t WidestHead = 1024;
 
 /// Keys of a block, and blocks for whose running maxima there is room on the stack: 128 blocks of 32 queries
-/// are 16 KiB, the most that Halide puts there at once. Further keys are not attended to; callers refuse
-/// them.
+/// are 16 KiB, and a task has up to 8 such blocks of queries. Further keys are not attended to; callers
+/// refuse them.
 constexpr int KeysPerBlock = 128, MaxKeyBlocks = 128;
 constexpr int64_t MostKeys = int64_t(KeysPerBlock) * MaxKeyBlocks;
 

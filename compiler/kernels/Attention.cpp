@@ -19,9 +19,6 @@ constexpr float LowestMaximum = 0.5f * MaskedScore;
 // Keys whose masks are looked at together; divides every block.
 constexpr int SeenAtOnce = 16;
 
-// More keys and values than these of one head may be more than a second cache holds.
-constexpr int ManyKeys = 1024;
-
 namespace {
 /// Builds the stages one after the other; members are what several of them need.
 class AttentionBuilder {
@@ -32,9 +29,6 @@ public:
   }
 
   AttentionStages build() {
-    s.blocksPerTask = 1;
-    if (tiles.blocksPerTask > 1)
-      s.blocksPerTask = select(min(queries, keys) > ManyKeys, tiles.blocksPerTask, 1);
     if (tiles.attendsAlone) {
       buildAttended();
       return s;
@@ -332,7 +326,7 @@ private:
 } // namespace
 
 AttentionKernel buildAttention(const AttentionInputs &inputs, const std::vector<AttentionTiles> &tiles) {
-  AttentionKernel kernel{Func("context"), inputs.query.extents[1], {}};
+  AttentionKernel kernel{Func("context"), inputs.query.extents[1], inputs.key.extents[1], {}};
   for (const AttentionTiles &way : tiles)
     kernel.ways.push_back(AttentionBuilder(inputs, way).build());
   const AttentionStages &first = kernel.ways.front();

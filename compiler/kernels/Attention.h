@@ -62,8 +62,7 @@ struct AttentionTiles {
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
   bool attendsAlone = false;                   // `external` does all of attention, by bounds
-  int serves = 0;        // inputs of up to so many queries; the last tiles of a list serve any number
-  int blocksPerTask = 1; // blocks of queries that visit a block of keys together, where both are many
+  int serves = 0; // inputs of up to so many queries; the last tiles of a list serve any number
 };
 
 /// Stages in the order of computation. Scores are transposed (queries in the lanes), so that keys are read as
@@ -92,7 +91,6 @@ struct AttentionStages {
   Halide::Func bounds;        // query x 2 x ...: where an external stage's keys begin and end, query by query
   Halide::Func attended;      // width x query ...: an external stage's context
   Halide::Expr context;       // at (width, query, head, batch)
-  Halide::Expr blocksPerTask; // of queries
   Halide::Var width{"width"}, pair{"pair"}, panel{"panel"}, lane{"lane"}, side{"side"}, query{"query"},
       keyInTile{"keyInTile"}, key{"key"}, tile{"tile"}, block{"block"}, queryBlock{"queryBlock"},
       head{"head"}, batch{"batch"};
@@ -106,7 +104,7 @@ struct AttentionStages {
 
 struct AttentionKernel {
   Halide::Func result; // width x query x head x batch
-  Halide::Expr queries;
+  Halide::Expr queries, keys;
   std::vector<AttentionStages> ways; // of tiles[i]
 };
 

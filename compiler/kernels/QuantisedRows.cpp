@@ -18,9 +18,11 @@ constexpr float Steps = 255;
 /// Ranges below this are zero: the reciprocal of a denormal scale is infinite.
 constexpr float SmallestRange = 1e-30f;
 
-/// The nearest whole number of `product + zero`, from 0 to 255; `zero` is a whole number.
+/// The nearest whole number of `product + zero`, from 0 to 255; `zero` is a whole number, and so has one sum
+/// with `RoundToWhole` for all of a row: strict, or Halide would add up the product first. The product may be
+/// multiplied and added by one instruction.
 static Expr roundToByte(const Expr &product, const Expr &zero) {
-  Expr bits = reinterpret<int32_t>(product + (RoundToWhole + zero));
+  Expr bits = reinterpret<int32_t>(product + strict_float(RoundToWhole + zero));
   return clamp(bits - reinterpret<int32_t>(Expr(RoundToWhole)), 0, 255);
 }
 

@@ -64,8 +64,13 @@ static std::vector<MatmulTile> tilesFor(const CpuTarget &cpu, bool streams, bool
 constexpr int64_t CachedWeights = (1 << 20) / 4;
 
 /// 96 rows of 512 floats are 192 KiB: they stay in the second cache while each panel of weights meets them
-/// once.
+/// once, and the panels of a task may stay there for the next task, which has other rows.
 constexpr int RowsPerTask = 96;
+
+/// Tiles that ask for weights ahead need not find them in the second cache: one task after the other keeps
+/// its rows there instead (of 512 floats 128 KiB, of 2,048 512 KiB). Threads have rows of their own, which
+/// they find in their caches from kernel to kernel.
+constexpr int KeptRows = 64;
 
 /// Loops over fewer panels may be unrolled wholly.
 constexpr int FewPanels = 16;
@@ -83,6 +88,12 @@ static int columnsPerTask(const MatmulShape &shape) {
   return std::min(columns, (shape.out + grain - 1) / grain * grain);
 }
 
+static void chooseRowsPerTask(MatmulSchedule &schedule) {
+  const MatmulTile &manyRows = schedule.tiles.back();
+  schedule.byRows = manyRows.prefetch != Prefetch::None;
+  schedule.rowTilesPerTask = (schedule.byRows ? KeptRows : RowsPerTask) / manyRows.rows;
+}
+
 static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &shape, bool shareTiles) {
   const auto [steps, group, out, areIntegers] = shape;
   bool streams = shareTiles && comesFromMemory(steps, out);
@@ -98,7 +109,7 @@ static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &
   for (MatmulTile &tile : schedule.tiles)
     tile.inOrder = sumsAreStrict(cpu);
   schedule.columnsPerTask = columnsPerTask(shape);
-  schedule.rowTilesPerTask = RowsPerTask / schedule.tiles.back().rows;
+  chooseRowsPerTask(schedule);
   return schedule;
 }
 
@@ -194,15 +205,15 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
     external.columns /= 2;
   putExternal(schedule.tiles, external, cpu, type);
   schedule.columnsPerTask = std::max(schedule.columnsPerTask, external.columns);
-  schedule.rowTilesPerTask = RowsPerTask / schedule.tiles.back().rows;
+  chooseRowsPerTask(schedule);
   return schedule;
 }
 
 /// So many queries are worked on one by one where a kernel may choose.
 constexpr int FewQueries = 4;
 
-/// Floats that Halide puts on the stack in one piece (16 KiB).
-constexpr int StackFloats = 4096;
+/// Of a block of queries or of its context: 16 KiB of the stack, which the first cache holds.
+constexpr int BlockFloats = 4096;
 
 static int attentionLanes(const CpuTarget &cpu, int width, int valueWidth) {
   return std::min(lanesDividing(width, cpu.lanes), lanesDividing(valueWidth, cpu.lanes));
@@ -241,7 +252,7 @@ AttentionSchedule chooseStepAttention(const CpuTarget &cpu, const AttentionInput
   bool headsDiffer = inputs.keyStart || inputs.mayBeSeen({0, 0, 0, 0}).defined();
   int lanes = attentionLanes(cpu, width, valueWidth), together = headsDiffer ? 1 : heads;
   while (together > 1 &&
-         (heads % together != 0 || together * std::max(KeysPerBlock, valueWidth + lanes) > StackFloats))
+         (heads % together != 0 || together * std::max(KeysPerBlock, valueWidth + lanes) > BlockFloats))
     --together;
   AttentionTiles tiles{1, KeysPerBlock, 16, lanes, together, addsInOrder(cpu, width, valueWidth)};
   tiles.serves = FewQueries;
@@ -274,13 +285,14 @@ static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int value
   int lanes = attentionLanes(cpu, width, valueWidth);
   AttentionSchedule schedule{{}, width, valueWidth};
   int queries = cpu.lanes * 2;
-  while (queries > 2 && queries * std::max(width, valueWidth) > StackFloats)
+  while (queries > 2 && queries * std::max(width, valueWidth) > BlockFloats)
     queries /= 2;
   int sums = cpu.kind == CpuClass::Avx512 ? 16 : 8;
   schedule.queryLanes = std::min(cpu.lanes, queries);
   int keyTile = sums / (queries / schedule.queryLanes);
   schedule.tiles = {queries, KeysPerBlock, keyTile, lanes, 1, addsInOrder(cpu, width, valueWidth)};
-  schedule.tiles.blocksPerTask = std::min(8, 4 * StackFloats / (queries * std::max(width, valueWidth)));
+  schedule.blocksPerTask = std::min(8, 4 * BlockFloats / (queries * std::max(width, valueWidth)));
+  schedule.manyKeys = 2048;
   schedule.contextColumns = lanesDividing(valueWidth / lanes, 2) * lanes;
   schedule.contextRows = lanesDividing(queries, sums / (schedule.contextColumns / lanes));
   return schedule;

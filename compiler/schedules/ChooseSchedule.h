@@ -17,6 +17,7 @@ struct MatmulSchedule {
   int lanes;
   int columnsPerTask;  // as many of a tile's columns as fit in
   int rowTilesPerTask; // of the last tile
+  bool byRows = false; // tasks of the same rows follow each other; otherwise those of the same columns do
 };
 
 /// What a schedule depends on.
@@ -40,6 +41,9 @@ struct AttentionSchedule {
   int queryLanes = 1;     // lanes of a vector of queries
   int contextRows = 1;    // tile of weights x values: queries
   int contextColumns = 1; // and columns of the value
+  int blocksPerTask =
+      1;            // blocks that visit a block of keys together, where there are more keys than `manyKeys`
+  int manyKeys = 0; // and queries
 };
 
 /// Blocks of queries, in the order of the numbers of queries that each of the schedules serves.

@@ -61,16 +61,33 @@ void Executor::Progress::runTask(int index) {
   isInTask = wasInTask;
 }
 
-void Executor::Progress::runAll() {
-  for (int index; (index = next.fetch_add(1, std::memory_order_relaxed)) < loop.count;)
-    runTask(index);
+Executor::Progress::Progress(const ParallelLoop &loop, int threads)
+    : loop(loop), partCount(std::clamp(std::min(threads, loop.count), 1, mostParts)) {
+  for (int part = 0; part < partCount; ++part) {
+    parts[part].next = static_cast<int>(int64_t{loop.count} * part / partCount);
+    parts[part].end = static_cast<int>(int64_t{loop.count} * (part + 1) / partCount);
+  }
+}
+
+void Executor::Progress::runAll(int thread) {
+  for (int turn = 0; turn < partCount; ++turn) {
+    Part &part = parts[(thread + turn) % partCount];
+    for (int index; (index = part.next.fetch_add(1, std::memory_order_relaxed)) < part.end;)
+      runTask(index);
+  }
+}
+
+bool Executor::Progress::isExhausted() const {
+  return std::all_of(parts, parts + partCount,
+                     [](const Part &part) { return part.next.load(std::memory_order_relaxed) >= part.end; });
 }
 
 int Executor::run(const ParallelLoop &loop) noexcept {
-  Progress progress(loop);
+  const bool isAlone = loop.count <= 1 || isInTask;
+  Progress progress(loop, isAlone ? 1 : threadCount());
   try {
-    if (loop.count <= 1 || isInTask)
-      progress.runAll();
+    if (isAlone)
+      progress.runAll(0);
     else
       share(progress);
   } catch (...) {
@@ -82,7 +99,7 @@ int Executor::run(const ParallelLoop &loop) noexcept {
 ThreadPool::ThreadPool(int count) {
   try {
     for (int i = 1; i < count; ++i)
-      threads.emplace_back([this] { work(); });
+      threads.emplace_back([this, i] { work(i); });
   } catch (const std::system_error &) {
     // The system has no more threads: those that started do the work, or the caller alone.
   }
@@ -100,7 +117,7 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::share(Progress &progress) {
   if (threads.empty())
-    return progress.runAll();
+    return progress.runAll(0);
   Job job{&progress};
   {
     const std::lock_guard lock(mutex);
@@ -111,7 +128,7 @@ void ThreadPool::share(Progress &progress) {
     hasWork.notify_one();
   else
     hasWork.notify_all();
-  progress.runAll();
+  progress.runAll(0);
 
   std::unique_lock lock(mutex);
   jobs.erase(std::find(jobs.begin(), jobs.end(), &job)); // from here on no worker joins
@@ -141,12 +158,12 @@ void ThreadPool::leave(Job &job) {
   }
 }
 
-void ThreadPool::work() {
+void ThreadPool::work(int thread) {
   std::unique_lock lock(mutex);
   while (!ends) {
     if (Job *job = findJob()) {
       lock.unlock();
-      job->progress->runAll();
+      job->progress->runAll(thread);
       lock.lock();
       leave(*job);
       continue;

@@ -42,19 +42,30 @@ public:
   }
 
 protected:
-  /// Shared by the threads that work on one loop: each takes the next index until there is none.
+  /// Shared by the threads that work on one loop. Each begins with a part of its own, the same one in every
+  /// loop, so that it finds in its caches what it wrote in the last one; then it helps with the others'.
   class Progress {
   public:
-    explicit Progress(const ParallelLoop &loop) : loop(loop) {}
+    Progress(const ParallelLoop &loop, int threads);
     void runTask(int index);
-    void runAll();
-    bool isExhausted() const { return next.load(std::memory_order_relaxed) >= loop.count; }
+    /// `thread`: counts from 0, the thread that started the loop.
+    void runAll(int thread);
+    bool isExhausted() const;
     int result() const { return failure.load(); }
     int count() const { return loop.count; }
 
   private:
+    /// More threads share parts.
+    static constexpr int mostParts = 16;
+    struct alignas(64) Part {
+      std::atomic<int> next{0};
+      int end = 0;
+    };
+
     const ParallelLoop &loop;
-    std::atomic<int> next{0}, failure{0};
+    const int partCount;
+    Part parts[mostParts];
+    std::atomic<int> failure{0};
   };
 
   /// Runs every task of `progress`, on whichever threads.
@@ -79,7 +90,7 @@ private:
   };
 
   void share(Progress &progress) override;
-  void work();
+  void work(int thread);
   Job *findJob();
   void leave(Job &job);
 

@@ -29,7 +29,9 @@ private:
     auto is = [&](const char *name) { return loop->name.find(name) != loop->name.npos; };
     if (is("blocks$x") || is("visitor") || is("scored$y") || is("looked$z") || is("insertion$z")) {
       ++loops;
-      bool holdsVisitors = is("blocks$x") && withoutLets(loop->body).as<Halide::Internal::For>();
+      const Halide::Internal::Stmt body = withoutLets(loop->body);
+      const auto *inner = body.as<Halide::Internal::For>();
+      bool holdsVisitors = is("blocks$x") && inner && inner->name.find("visitor") != inner->name.npos;
       guarded += holdsVisitors || loop->body.as<Halide::Internal::IfThenElse>();
     }
     IRVisitor::visit(loop);

@@ -186,11 +186,12 @@ TEST_P(KernelTest, RowsDoNotDependOnTheirCompany) {
       TestKernel kernel(kernelCase.text);
       ASSERT_TRUE(kernel.load(GetParam()));
       for (const Sizes &these : sizes)
-        checkCompany(kernel, kernelCase, these, "row", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 25, 32});
+        checkCompany(kernel, kernelCase, these, "row",
+                     {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 25, 32, 64, 65, 128});
     }
   };
   for (const auto &cases : {matmulCases(), storedMatmulCases(), cellCases()})
-    check(cases, {{{"row", 11}}, {{"row", 37}}});
+    check(cases, {{{"row", 11}}, {{"row", 37}}, {{"row", 150}}});
   for (const auto &cases : {vocabularyCases(), storedVocabularyCases()})
     check(cases, {{{"row", 11}, {"candidate", 5}}, {{"row", 19}, {"candidate", 5}}});
 }
@@ -279,6 +280,31 @@ TEST_P(KernelTest, ManyQueriesDoNotDependOnTheirCompany) {
     checkCompany(kernel, kernelCase, sizes, "query", {64, 65, 128, 129, 256, 257});
   }
   EXPECT_GE(seen, GetParam().roundsRows() ? 3 : 0);
+}
+
+/// Where several blocks of queries visit a block of keys together, a query has the bits that it has in fewer
+/// queries, with threads and without.
+TEST_P(KernelTest, LongAttentionHasTheBitsOfShort) {
+  int64_t seen = 0;
+  for (const KernelCase &kernelCase : attentionCases()) {
+    llvm::StringRef name = kernelCase.name;
+    if (name != "attention_20" && name != "attention_20_causal_padding")
+      continue;
+    ++seen;
+    TestKernel kernel(kernelCase.text);
+    ASSERT_TRUE(kernel.load(GetParam()));
+    Sizes sizes = {{"batch", 1}, {"query", 2100}};
+    if (name == "attention_20")
+      sizes["key"] = 2060;
+    std::vector<Array> inputs = inputsOf(kernel, kernelCase, sizes, 5);
+    std::vector<Array> serial = kernel.run(inputs, sizes);
+    setThreads(3);
+    std::vector<Array> parallel = kernel.run(inputs, sizes);
+    setThreads(1);
+    EXPECT_EQ(countDifferences(serial[0], parallel[0]), 0) << kernelCase.name;
+    checkCompany(kernel, kernelCase, sizes, "query", {1, 2048, 2049, 2081});
+  }
+  EXPECT_EQ(seen, 2);
 }
 
 /// Attention with padding: a sentence alone, without its padding, gives the bits it has in a padded batch.
@@ -455,6 +481,65 @@ TEST_P(KernelTest, QuantisedRowsAreNearest) {
       }
     }
   }
+}
+
+/// -1 and 254 have the scale 1 and 1 for 0: half a step lies between two bytes, of which the even one is
+/// taken.
+TEST_P(KernelTest, TiesOfQuantisedRowsAreEven) {
+  std::string x = "tensor<?x64xf32, #attn.axes<row, width>>",
+              bytes = "tensor<?x64xui8, #attn.axes<row, width>>",
+              scales = "tensor<?x2xf32, #attn.axes<row, width>>";
+  TestKernel kernel("attn.kernel @k {\n^bb0(%x: " + x + "):\n  %0:2 = attn.quantise %x : (" + x + ") -> (" +
+                    bytes + ", " + scales + ")\n  attn.yield %0#0, %0#1 : " + bytes + ", " + scales +
+                    "\n}\n");
+  ASSERT_TRUE(kernel.load(GetParam()));
+  Array input = reference::zeros({1, 64});
+  const std::vector<std::pair<double, double>> expected = {{-1, 0},  {254, 255}, {-0.5, 0}, {0, 1},
+                                                           {0.5, 2}, {1.5, 2},   {2.5, 4},  {100.5, 102}};
+  for (size_t i = 0; i < expected.size(); ++i)
+    input.values[i] = expected[i].first;
+  std::vector<Array> actual = kernel.run({input}, {{"row", 1}});
+  EXPECT_EQ(actual[1].values, (std::vector<double>{1, 1}));
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(actual[0].values[i], expected[i].second) << expected[i].first;
+  EXPECT_EQ(reference::interpret(kernel.op(), {input}, 0)[0].values, actual[0].values);
+}
+
+/// What attnrt_pool_create_on_host() promises hosts, and what this program needs to call a kernel.
+constexpr size_t PromisedStack = 512 << 10, OwnStack = 64 << 10;
+
+void runOnThreadOf(size_t stack, std::function<void()> work) {
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, stack), 0);
+  auto run = [](void *work) -> void * {
+    (*static_cast<std::function<void()> *>(work))();
+    return nullptr;
+  };
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, &work), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+/// Attention, whose blocks of queries take most.
+TEST_P(KernelTest, AttentionFitsThePromisedStack) {
+  int64_t seen = 0;
+  for (const auto &cases : {attentionCases(), roundedCasesOf(GetParam())})
+    for (const KernelCase &kernelCase : cases) {
+      llvm::StringRef name = kernelCase.name;
+      if (!name.starts_with("attention_64_causal") && !name.starts_with("attention_128_padding"))
+        continue;
+      ++seen;
+      TestKernel kernel(kernelCase.text);
+      ASSERT_TRUE(kernel.load(GetParam()));
+      Sizes sizes = {{"batch", 1}, {"query", 2049}};
+      if (name.starts_with("attention_128_padding"))
+        sizes["key"] = 2049;
+      std::vector<Array> inputs = inputsOf(kernel, kernelCase, sizes, 5);
+      runOnThreadOf(PromisedStack + OwnStack, [&] { kernel.run(inputs, sizes); });
+    }
+  EXPECT_GE(seen, 2);
 }
 
 bool isOfSanitizer(llvm::StringRef symbol) {

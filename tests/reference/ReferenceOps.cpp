@@ -136,7 +136,7 @@ std::pair<Array, Array> quantise(const Array &x, int64_t stored) {
     scales.values[2 * row] = scale;
     scales.values[2 * row + 1] = zero;
     for (int64_t w = 0; w < x.extent(-1) && scale > 0; ++w)
-      bytes.values[first + w] = std::clamp(std::nearbyint(elements[w] / scale) + zero, 0.0, 255.0);
+      bytes.values[first + w] = std::clamp(std::nearbyint(elements[w] / scale + zero), 0.0, 255.0);
   });
   return {bytes, scales};
 }

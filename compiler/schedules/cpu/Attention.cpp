@@ -1,8 +1,8 @@
 //===- Attention.cpp - schedule of attention on CPUs ------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A task is one block of queries of one head and batch row, or, one by one, a query of a group of heads that
-// lie side by side (a step's are all of them).
+// A task is a block of queries of one head and batch row, or several where keys are many, or, one by one, a
+// query of a group of heads that lie side by side (a step's are all of them).
 
 #include "compiler/kernels/Archetype.h"
 #include "compiler/kernels/Math.h"
@@ -18,9 +18,9 @@ namespace {
 /// Applies one schedule to the stages; members are what several stages need.
 class AttentionScheduler {
 public:
-  AttentionScheduler(AttentionStages &stages, const AttentionSchedule &schedule, Func result)
-      : s(stages), p(schedule), tiles(schedule.tiles), oneQuery(tiles.queries == 1), result(result),
-        visit(s.state, visitor) {}
+  AttentionScheduler(AttentionKernel &kernel, size_t way, const AttentionSchedule &schedule)
+      : kernel(kernel), s(kernel.ways[way]), p(schedule), tiles(schedule.tiles), oneQuery(tiles.queries == 1),
+        result(kernel.result), visit(s.state, visitor) {}
 
   /// `stage`: the result's part that these stages are for. `way` tells its loops from other parts'.
   void schedule(Stage stage, const std::string &way) {
@@ -51,10 +51,10 @@ private:
     stage.store_in(MemoryType::Stack).bound_extent(s.head, tiles.heads).bound_extent(s.batch, 1);
     if (hasBlock)
       one(stage, s.block);
-    if (hasBlock || tiles.blocksPerTask == 1)
+    if (hasBlock || p.blocksPerTask == 1)
       stage.bound_extent(s.queryBlock, 1);
     else
-      stage.bound_storage(s.queryBlock, tiles.blocksPerTask);
+      stage.bound_storage(s.queryBlock, p.blocksPerTask);
     return stage;
   }
 
@@ -81,6 +81,12 @@ private:
       stage.vectorize(s.query, p.queryLanes).unroll(s.query);
   }
 
+  Expr blocksPerTask() const {
+    if (p.blocksPerTask == 1)
+      return 1;
+    return select(min(kernel.queries, kernel.keys) > p.manyKeys, p.blocksPerTask, 1);
+  }
+
   void scheduleResult(Stage stage) {
     Var inBlock("inBlock"), group("group");
     if (oneQuery)
@@ -90,7 +96,7 @@ private:
           .fuse(level, s.batch, level);
     else
       stage.split(s.query, s.queryBlock, inBlock, tiles.queries, TailStrategy::GuardWithIf)
-          .split(s.queryBlock, group, s.queryBlock, s.blocksPerTask, TailStrategy::GuardWithIf)
+          .split(s.queryBlock, group, s.queryBlock, blocksPerTask(), TailStrategy::GuardWithIf)
           .reorder(s.width, inBlock, s.queryBlock, group, s.head, s.batch)
           .fuse(group, s.head, level)
           .fuse(level, s.batch, level);
@@ -275,6 +281,7 @@ private:
         .unroll(keys[0]);
   }
 
+  const AttentionKernel &kernel;
   AttentionStages &s;
   const AttentionSchedule &p;
   const AttentionTiles &tiles;
@@ -294,10 +301,10 @@ void scheduleAttention(AttentionKernel &kernel, const std::vector<AttentionSched
     kernel.result.bound(any.query, 0, 1);
   for (size_t i = 0; i < last; ++i) { // the first condition that holds decides
     const int serves = schedules[i].tiles.serves;
-    AttentionScheduler(kernel.ways[i], schedules[i], kernel.result)
+    AttentionScheduler(kernel, i, schedules[i])
         .schedule(kernel.result.specialize(kernel.queries <= serves), "Of" + std::to_string(serves));
   }
-  AttentionScheduler(kernel.ways[last], schedules[last], kernel.result).schedule(Stage(kernel.result), "");
+  AttentionScheduler(kernel, last, schedules[last]).schedule(Stage(kernel.result), "");
 }
 
 } // namespace attnc

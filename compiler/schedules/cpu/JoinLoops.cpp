@@ -1,4 +1,4 @@
-//===- JoinLoops.cpp - stages of one row before the next row ----------------===//
+//===- JoinLoops.cpp - stages of some rows before the next rows -------------===//
 // SPDX-License-Identifier: Apache-2.0
 
 #include "compiler/schedules/cpu/JoinLoops.h"
@@ -15,13 +15,34 @@ namespace {
 
 using Let = std::pair<std::string, Halide::Expr>;
 
-static Halide::Expr withLets(Halide::Expr value, const std::vector<Let> &lets) {
+Halide::Expr withLets(Halide::Expr value, const std::vector<Let> &lets) {
   for (auto let = lets.rbegin(); let != lets.rend(); ++let)
     value = substitute(let->first, let->second, value);
   return value;
 }
 
-/// A statement that consists of loops to be joined, one after the other, and of names for values around them.
+/// Whether a value depends on memory, which loops before it may write.
+class MemoryReader : public IRVisitor {
+public:
+  bool reads = false;
+
+private:
+  using IRVisitor::visit;
+  void visit(const Load *) override { reads = true; }
+  void visit(const Call *call) override {
+    reads |= !call->is_pure();
+    IRVisitor::visit(call);
+  }
+};
+
+bool readsMemory(const Halide::Expr &value) {
+  MemoryReader reader;
+  value.accept(&reader);
+  return reader.reads;
+}
+
+/// A statement that consists of loops to be joined, one after the other, and of names for values around them,
+/// which may stand before all loops.
 class Sequence {
 public:
   explicit Sequence(const Stmt &whole) { isOfLoops = collect(whole); }
@@ -51,17 +72,23 @@ private:
     return equal(withLets(a, lets), withLets(b, lets));
   }
 
+  bool isNamed(const std::string &name) const {
+    return std::any_of(lets.begin(), lets.end(), [&](const Let &let) { return let.first == name; });
+  }
+
   bool collect(const Stmt &part) {
     if (const auto *block = part.as<Block>())
       return collect(block->first) && collect(block->rest);
     if (const auto *stage = part.as<ProducerConsumer>())
       return collect(stage->body);
     if (const auto *let = part.as<LetStmt>()) {
+      if (readsMemory(let->value) || isNamed(let->name))
+        return false;
       lets.emplace_back(let->name, let->value);
       return collect(let->body);
     }
     const auto *loop = part.as<For>();
-    if (!loop || loop->name.find(JoinedLoop) == loop->name.npos)
+    if (!loop || !loop->name.ends_with(std::string(".") + JoinedLoop))
       return false;
     loops.push_back(loop);
     return true;

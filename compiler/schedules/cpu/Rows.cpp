@@ -53,23 +53,23 @@ void scheduleRowNorm(RowNormStages &stages, int lanes, Func consumer, Var row) {
 }
 
 void scheduleQuantisedRows(QuantisedRowsStages &stages, int lanes) {
-  Var group(JoinedLoop + std::string("Groups")), row(JoinedLoop + std::string("Rows"));
-  auto joinRows = [&](Stage stage) {
+  Var group(JoinedLoop), row("rowInGroup");
+  auto shareRows = [&](Stage stage) {
     stage.split(stages.row, group, row, RowsAtOnce, TailStrategy::GuardWithIf).parallel(group);
     stage.never_partition_all();
   };
   Func scales = stages.scales, extremes = stages.extremes, bytes = stages.bytes;
-  joinRows(scales.compute_root().bound(stages.column, 0, 2).unroll(stages.column));
+  shareRows(scales.compute_root().bound(stages.column, 0, 2).unroll(stages.column));
   scheduleLaneSum(extremes, stages.lane, stages.lanes, scales, row);
   extremes.bound(stages.lane, 0, stages.together).unroll(stages.lane);
   extremes.update().unroll(stages.lane);
   stages.folded.compute_at(scales, row).store_in(MemoryType::Stack);
   stages.folded.bound(stages.lane, 0, stages.lanes).vectorize(stages.lane);
   bytes.compute_root().bound(stages.column, 0, stages.stored);
-  joinRows(bytes.vectorize(stages.column, 4 * lanes, TailStrategy::GuardWithIf));
+  shareRows(bytes.vectorize(stages.column, 4 * lanes, TailStrategy::GuardWithIf));
   if (bytes.has_update_definition()) {
     Stage update = bytes.update();
-    joinRows(update.vectorize(bytes.rvars(0)[0], lanes, TailStrategy::GuardWithIf));
+    shareRows(update.vectorize(bytes.rvars(0)[0], lanes, TailStrategy::GuardWithIf));
   }
 }
 

@@ -11,11 +11,12 @@ namespace {
 class StackScratch : public IRMutator {
   using IRMutator::visit;
 
-  /// What Halide generates code for as registers is on the stack where its extents are known, whatever its
-  /// size.
+  /// Halide generates code for registers whose number is known as for the stack. What has no size that is
+  /// known is left to be asked of the heap, with which no kernel links.
   Stmt visit(const Allocate *scratch) override {
     Stmt body = mutate(scratch->body);
-    bool isOnStack = scratch->memory_type == Halide::MemoryType::Stack;
+    bool isOnStack =
+        scratch->memory_type == Halide::MemoryType::Stack && scratch->constant_allocation_size() > 0;
     return Allocate::make(scratch->name, scratch->type,
                           isOnStack ? Halide::MemoryType::Register : scratch->memory_type, scratch->extents,
                           scratch->condition, body, scratch->new_expr, scratch->free_function,
