@@ -293,10 +293,7 @@ std::vector<KernelCase> attentionCases() {
   cases.push_back(attentionCase(64, false, false, {lengths(1, 3, 3), lengths(2, 40, 129)}));
   cases.push_back(
       attentionCase(64, true, false, {lengths(1, 1, 1), lengths(2, 37, 37), lengths(1, 513, 513)}));
-  // From 2,049 queries and keys on, blocks of queries visit a block of keys together.
-  cases.push_back(attentionCase(20, false, false, {lengths(1, 2049, 2100)}));
-  cases.push_back(
-      attentionCase(20, true, true, {lengths(1, 8, 8), lengths(1, 2100, 2100), lengths(4, 150, 150)}));
+  cases.push_back(attentionCase(20, true, true, {lengths(1, 8, 8), lengths(4, 150, 150)}));
   cases.push_back(attentionCase(3, true, false, {lengths(2, 7, 7)}));
   for (bool isRounded : {false, true}) {
     for (int width : {4, 20, 64, 80})

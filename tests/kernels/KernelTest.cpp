@@ -10,7 +10,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <pthread.h>
+#include <set>
 #include <thread>
 
 using namespace attnc::test;
@@ -282,29 +285,33 @@ TEST_P(KernelTest, ManyQueriesDoNotDependOnTheirCompany) {
   EXPECT_GE(seen, GetParam().roundsRows() ? 3 : 0);
 }
 
-/// Where several blocks of queries visit a block of keys together, a query has the bits that it has in fewer
-/// queries, with threads and without.
+/// From 2,049 queries and keys on, several blocks of queries visit a block of keys together: a query has the
+/// bits that it has in fewer queries, which are compared with the reference elsewhere; with threads and
+/// without.
 TEST_P(KernelTest, LongAttentionHasTheBitsOfShort) {
-  int64_t seen = 0;
-  for (const KernelCase &kernelCase : attentionCases()) {
-    llvm::StringRef name = kernelCase.name;
-    if (name != "attention_20" && name != "attention_20_causal_padding")
-      continue;
-    ++seen;
-    TestKernel kernel(kernelCase.text);
-    ASSERT_TRUE(kernel.load(GetParam()));
-    Sizes sizes = {{"batch", 1}, {"query", 2100}};
-    if (name == "attention_20")
-      sizes["key"] = 2060;
-    std::vector<Array> inputs = inputsOf(kernel, kernelCase, sizes, 5);
-    std::vector<Array> serial = kernel.run(inputs, sizes);
-    setThreads(3);
-    std::vector<Array> parallel = kernel.run(inputs, sizes);
-    setThreads(1);
-    EXPECT_EQ(countDifferences(serial[0], parallel[0]), 0) << kernelCase.name;
-    checkCompany(kernel, kernelCase, sizes, "query", {1, 2048, 2049, 2081});
-  }
-  EXPECT_EQ(seen, 2);
+  const std::set<std::string> names = {"attention_20_padding", "attention_20_causal_padding",
+                                       "attention_window_20_200_", "attention_documents_20"};
+  size_t seen = 0;
+  for (const auto &cases : {attentionCases(), scoreCases()})
+    for (const KernelCase &kernelCase : cases) {
+      Sizes sizes = kernelCase.sizes.front();
+      if (!names.count(kernelCase.name) || !sizes.count("query"))
+        continue;
+      ++seen;
+      TestKernel kernel(kernelCase.text);
+      ASSERT_TRUE(kernel.load(GetParam()));
+      sizes["batch"] = 1, sizes["query"] = 2100;
+      if (sizes.count("key"))
+        sizes["key"] = 2060;
+      std::vector<Array> inputs = inputsOf(kernel, kernelCase, sizes, 5);
+      std::vector<Array> serial = kernel.run(inputs, sizes);
+      setThreads(3);
+      std::vector<Array> parallel = kernel.run(inputs, sizes);
+      setThreads(1);
+      EXPECT_EQ(countDifferences(serial[0], parallel[0]), 0) << kernelCase.name;
+      checkCompany(kernel, kernelCase, sizes, "query", {1, 2048, 2049, 2081});
+    }
+  EXPECT_EQ(seen, names.size());
 }
 
 /// Attention with padding: a sentence alone, without its padding, gives the bits it has in a padded batch.

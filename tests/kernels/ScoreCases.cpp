@@ -280,7 +280,7 @@ static KernelCase documentsCase(int width, bool oneQuery, bool inWindow = false)
                      inWindow},
                     width, oneQuery);
   if (!oneQuery)
-    for (Sizes sizes : sizesOf({{1, 300, 3}, {1, 2049, 2051}, {1, 513, 513}}))
+    for (Sizes sizes : sizesOf({{1, 300, 3}, {1, 513, 513}}))
       result.sizes.push_back(sizes);
   return result;
 }
@@ -311,7 +311,7 @@ static KernelCase windowCase(int width, int64_t before, const std::string &after
   KernelCase result{"attention_window_" + std::to_string(width) + "_" + std::to_string(before) + "_" + after +
                         (oneQuery ? "_step" : ""),
                     text.kernel(lines),
-                    sizesOf({{1, 1, 1}, {3, 7, 37}, {1, 513, 513}, {1, 2050, 2049}, {2, 300, 3}}, oneQuery),
+                    sizesOf({{1, 1, 1}, {3, 7, 37}, {1, 513, 513}, {2, 300, 3}}, oneQuery),
                     2 * width * U + 2e-6,
                     {},
                     {}};
