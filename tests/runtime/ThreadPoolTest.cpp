@@ -21,14 +21,32 @@ template <typename Body> int runLoop(Executor &executor, int begin, int count, B
 }
 
 TEST(ThreadPool, EveryIndexRunsOnce) {
-  for (const int threads : {1, 2, 5}) {
+  for (const int threads : {1, 2, 5, 20}) { // of 20, some share a part
     ThreadPool pool(threads);
-    for (const int count : {0, 1, 2, 3, 100}) {
+    for (const int count : {0, 1, 2, 3, 17, 100}) {
       std::vector<std::atomic<int>> runs(count);
       EXPECT_EQ(0, runLoop(pool, 7, count, [&](int i) { return ++runs[i - 7], 0; }));
       for (const auto &number : runs)
         EXPECT_EQ(1, number);
     }
+  }
+}
+
+/// What a thread wrote in one loop lies in its caches in the next.
+TEST(ThreadPool, ThreadsBeginWithTheirOwnPart) {
+  ThreadPool pool(2);
+  const auto caller = std::this_thread::get_id();
+  for (int turn = 0; turn < 100; ++turn) {
+    std::atomic<int> firstOfOther{-1};
+    runLoop(pool, 0, 10, [&](int i) {
+      int none = -1;
+      if (std::this_thread::get_id() != caller)
+        firstOfOther.compare_exchange_strong(none, i);
+      while (i == 0 && firstOfOther < 0) // the caller waits in its first task
+        std::this_thread::yield();
+      return 0;
+    });
+    ASSERT_EQ(5, firstOfOther);
   }
 }
 
