@@ -41,9 +41,8 @@ struct AttentionSchedule {
   int queryLanes = 1;     // lanes of a vector of queries
   int contextRows = 1;    // tile of weights x values: queries
   int contextColumns = 1; // and columns of the value
-  int blocksPerTask =
-      1;            // blocks that visit a block of keys together, where there are more keys than `manyKeys`
-  int manyKeys = 0; // and queries
+  int blocksPerTask = 1;  // blocks that visit a block of keys together
+  int manyKeys = 0;       // where there are more keys, and queries, than these
 };
 
 /// Blocks of queries, in the order of the numbers of queries that each of the schedules serves.
