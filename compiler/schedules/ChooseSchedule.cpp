@@ -72,6 +72,10 @@ constexpr int RowsPerTask = 96;
 /// they find in their caches from kernel to kernel.
 constexpr int KeptRows = 64;
 
+/// Tasks that follow each other by rows share no weights: small enough for two threads to finish together
+/// where one has 64 rows and the other 32.
+constexpr int ColumnsOfKeptRows = 128;
+
 /// Loops over fewer panels may be unrolled wholly.
 constexpr int FewPanels = 16;
 
@@ -88,10 +92,12 @@ static int columnsPerTask(const MatmulShape &shape) {
   return std::min(columns, (shape.out + grain - 1) / grain * grain);
 }
 
-static void chooseRowsPerTask(MatmulSchedule &schedule) {
+static void chooseRowTasks(MatmulSchedule &schedule) {
   const MatmulTile &manyRows = schedule.tiles.back();
   schedule.byRows = manyRows.prefetch != Prefetch::None;
   schedule.rowTilesPerTask = (schedule.byRows ? KeptRows : RowsPerTask) / manyRows.rows;
+  schedule.columnsPerRowTask =
+      schedule.byRows ? std::max(ColumnsOfKeptRows, manyRows.columns) : schedule.columnsPerTask;
 }
 
 static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &shape, bool shareTiles) {
@@ -109,7 +115,7 @@ static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &
   for (MatmulTile &tile : schedule.tiles)
     tile.inOrder = sumsAreStrict(cpu);
   schedule.columnsPerTask = columnsPerTask(shape);
-  chooseRowsPerTask(schedule);
+  chooseRowTasks(schedule);
   return schedule;
 }
 
@@ -205,7 +211,7 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
     external.columns /= 2;
   putExternal(schedule.tiles, external, cpu, type);
   schedule.columnsPerTask = std::max(schedule.columnsPerTask, external.columns);
-  chooseRowsPerTask(schedule);
+  chooseRowTasks(schedule);
   return schedule;
 }
 

@@ -15,8 +15,9 @@ namespace attnc {
 struct MatmulSchedule {
   std::vector<MatmulTile> tiles; // in the order of the rows they serve, the last one any number
   int lanes;
-  int columnsPerTask;  // as many of a tile's columns as fit in
-  int rowTilesPerTask; // of the last tile
+  int columnsPerTask;        // as many of a tile's columns as fit in
+  int rowTilesPerTask;       // of the last tile
+  int columnsPerRowTask = 0; // of the last tile's tasks, in linears
   bool byRows = false; // tasks of the same rows follow each other; otherwise those of the same columns do
 };
 

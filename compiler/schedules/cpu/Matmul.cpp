@@ -66,10 +66,6 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
       .unroll(accumulator.k, unrolled);
 }
 
-/// Of tasks that follow each other by rows, which share no weights: small enough for two threads to finish
-/// together where one has 64 rows and the other 32.
-constexpr int ColumnsPerRowTask = 128;
-
 static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const MatmulSchedule &schedule) {
   MatmulTile tile = schedule.tiles[index];
   bool anyRows = index + 1 == schedule.tiles.size();
@@ -80,8 +76,7 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
   // Widths that whole tiles fill need no guard; others store under a mask.
   TailStrategy columns = stages.columns % tile.columns ? TailStrategy::GuardWithIf : TailStrategy::RoundUp;
   TailStrategy rows = tile.rows > 1 ? TailStrategy::GuardWithIf : TailStrategy::RoundUp;
-  bool byRows = anyRows && schedule.byRows;
-  int columnsPerTask = byRows ? std::max(ColumnsPerRowTask, tile.columns) : schedule.columnsPerTask;
+  int columnsPerTask = anyRows ? schedule.columnsPerRowTask : schedule.columnsPerTask;
   int tilesPerTask = columnsPerTask / tile.columns;
   stage.split(stages.column, columnTile, column, tile.columns, columns)
       .split(stages.row, rowTile, row, tile.rows, rows)
@@ -89,7 +84,7 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
   Var level = rowTile;
   if (anyRows) {
     // Tasks that follow each other share what the second cache may still hold.
-    Var inner = byRows ? columnTask : rowTask, outer = byRows ? rowTask : columnTask;
+    Var inner = schedule.byRows ? columnTask : rowTask, outer = schedule.byRows ? rowTask : columnTask;
     stage.split(rowTile, rowTask, rowTile, schedule.rowTilesPerTask, TailStrategy::GuardWithIf)
         .reorder(column, row, rowTile, columnTile, inner, outer)
         .fuse(inner, outer, task)
