@@ -3,8 +3,8 @@
 //
 // Looks at lowered code: the loops over blocks and tiles of keys begin with the condition that some query
 // sees one of their keys (where several blocks of queries visit them, the loops over these), those over
-// panels of a vocabulary with the one that a panel may hold one of the best words. How Halide names loops is
-// part of that. Then at results: keys and values that are not read cannot spoil them.
+// panels of a vocabulary with the one that a panel may hold one of the best words. Then at results: keys and
+// values that are not read cannot spoil them.
 
 #include "compiler/schedules/cpu/HoistGuards.h"
 #include "compiler/schedules/KernelPipeline.h"
@@ -26,15 +26,17 @@ public:
 private:
   using IRVisitor::visit;
   void visit(const Halide::Internal::For *loop) override {
-    auto is = [&](const char *name) { return loop->name.find(name) != loop->name.npos; };
-    if (is("blocks$x") || is("visitor") || is("scored$y") || is("looked$z") || is("insertion$z")) {
+    if (isNamed(loop)) {
       ++loops;
       const Halide::Internal::Stmt body = withoutLets(loop->body);
       const auto *inner = body.as<Halide::Internal::For>();
-      bool holdsVisitors = is("blocks$x") && inner && inner->name.find("visitor") != inner->name.npos;
-      guarded += holdsVisitors || loop->body.as<Halide::Internal::IfThenElse>();
+      guarded += (inner && isNamed(inner)) || loop->body.as<Halide::Internal::IfThenElse>();
     }
     IRVisitor::visit(loop);
+  }
+
+  static bool isNamed(const Halide::Internal::For *loop) {
+    return loop->name.find(GuardedLoop) != loop->name.npos;
   }
 
   static Halide::Internal::Stmt withoutLets(Halide::Internal::Stmt body) {

@@ -6,6 +6,7 @@
 
 #include "compiler/kernels/Archetype.h"
 #include "compiler/kernels/Math.h"
+#include "compiler/schedules/cpu/HoistGuards.h"
 #include "compiler/schedules/cpu/Schedules.h"
 
 #include <algorithm>
@@ -45,6 +46,8 @@ public:
   }
 
 private:
+  static RVar guarded(const char *name) { return RVar(GuardedLoop + std::string(name)); }
+
   /// What all stages of a task share: its blocks of queries, one of them in each block of keys, one head (a
   /// step: heads side by side), one batch row, memory on the stack.
   Func &local(Func &stage, bool hasBlock) {
@@ -149,7 +152,11 @@ private:
   /// read what is there before the loop.
   void scheduleSeen() {
     local(s.seen, false).compute_at(result, level).bound_storage(s.block, MaxKeyBlocks);
-    s.seen.update().reorder(s.looked.x, s.looked.y, s.looked.z).atomic().vectorize(s.looked.x);
+    s.seen.update()
+        .reorder(s.looked.x, s.looked.y, s.looked.z)
+        .rename(s.looked.z, guarded("Queries"))
+        .atomic()
+        .vectorize(s.looked.x);
   }
 
   void scheduleState() {
@@ -159,6 +166,7 @@ private:
     s.state.update()
         .rename(s.queryBlock, visitor)
         .reorder(s.width, s.query, s.head, visitor, s.blocks.x)
+        .rename(s.blocks.x, guarded("Blocks"))
         .vectorize(s.width, tiles.lanes)
         .unroll(s.width)
         .never_partition_all();
@@ -168,6 +176,7 @@ private:
     local(s.scores, true).compute_at(visit).bound(s.query, 0, tiles.queries).bound(s.key, 0, tiles.keys);
     Stage update = s.scores.update();
     update.reorder(s.query, s.tiledKeys.x, s.head, s.tiledKeys.y).never_partition_all();
+    update.rename(s.tiledKeys.y, guarded("Tiles"));
     overQueries(update);
     if (oneQuery) // each lane writes a key of its own
       update.allow_race_conditions().vectorize(s.tiledKeys.x, tiles.keyTile);
@@ -287,8 +296,9 @@ private:
   const AttentionTiles &tiles;
   const bool oneQuery;
   Func result;
-  Var level;                    // of tasks
-  const Var visitor{"visitor"}; // a block of queries, in the loop over blocks of keys
+  Var level; // of tasks
+  const Var visitor{GuardedLoop +
+                    std::string("Visitor")}; // a block of queries, in the loop over blocks of keys
   const LoopLevel visit;
 };
 } // namespace

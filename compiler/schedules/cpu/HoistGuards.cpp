@@ -109,7 +109,7 @@ class HoistGuards : public IRMutator {
   Stmt visit(const For *loop) override {
     Stmt visited = IRMutator::visit(loop);
     loop = visited.as<For>();
-    if (!skipsMost(loop->name))
+    if (loop->name.find(GuardedLoop) == loop->name.npos)
       return visited;
     std::vector<Halide::Expr> guards; // the outermost one first
     for (;;) {
@@ -124,16 +124,6 @@ class HoistGuards : public IRMutator {
       body = IfThenElse::make(*guard, body);
     return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
                      loop->device_api, body);
-  }
-
-  /// Loops of the stages `state`, `scores` and `seen` (see Attention.h) and `best` (see Vocabulary.h), as
-  /// Halide names them.
-  static bool skipsMost(const std::string &loop) {
-    for (const char *name :
-         {".s1.blocks$x", ".s1.queryBlock.visitor", ".s1.scored$y", ".s1.looked$z", ".s1.insertion$z"})
-      if (loop.find(name) != loop.npos)
-        return true;
-    return false;
   }
 };
 

@@ -3,6 +3,7 @@
 //
 // As a matmul, but a tile of logits stays in the first cache and leaves two numbers per row and panel.
 
+#include "compiler/schedules/cpu/HoistGuards.h"
 #include "compiler/schedules/cpu/Schedules.h"
 
 #include <algorithm>
@@ -108,12 +109,14 @@ void scheduleTop(TopStages &stages, VocabularyStages &vocabulary, int lanes) {
   // A row's sums over panels and its search belong to the update; rows are tasks of their own.
   result.never_partition_all();
   Stage update = result.update();
+  RVar panels(GuardedLoop + std::string("Panels"));
   update.reorder(stages.insertion.x, stages.insertion.y, stages.insertion.z, stages.row)
+      .rename(stages.insertion.z, panels)
       .parallel(stages.row)
       .never_partition_all();
   scheduleLogSum(vocabulary.logSum, lanes, result, stages.row);
   stages.threshold.compute_at(result, stages.row).store_in(MemoryType::Stack);
-  stages.sums.compute_at(result, stages.insertion.z).store_in(MemoryType::Stack);
+  stages.sums.compute_at(result, panels).store_in(MemoryType::Stack);
   stages.sums.bound(stages.word, 0, PanelColumns).vectorize(stages.word, lanes).unroll(stages.word);
   Stage again = stages.sums.update();
   RVar inGroup("inGroup");
