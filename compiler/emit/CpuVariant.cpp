@@ -186,6 +186,10 @@ bool hasNarrowVectors(const CpuVariant &variant) {
   return names(variant, "avx2") && names(variant, "fma") && !hasWideVectors(variant);
 }
 
+bool hasWideFloatVectors(const CpuVariant &variant) {
+  return hasWideVectors(variant) && !hasMatrixTiles(variant) && !hasFastPairs(variant);
+}
+
 bool hasByteVectors(const CpuVariant &variant) {
   return hasNarrowVectors(variant) && !names(variant, "avxvnni");
 }

@@ -47,6 +47,9 @@ bool hasNarrowVectors(const CpuVariant &variant);
 /// The same of StepAttention.c, compiled for AVX-512.
 bool hasWideVectors(const CpuVariant &variant);
 
+/// The same of WideFloatVectors.c.
+bool hasWideFloatVectors(const CpuVariant &variant);
+
 /// The same of ByteVectors.c, compiled for AVX2 and for AVX-512.
 bool hasByteVectors(const CpuVariant &variant);
 bool hasWideByteVectors(const CpuVariant &variant);

@@ -40,16 +40,18 @@ llvm::Error writeCarried(const BundleJob &job, const std::string &folder, std::v
     const char *name;
     std::string_view bytes;
     bool isNeeded;
-  } carried[] = {{"/shim.o", halideShimObject(), true},
-                 {"/tiles.o", matrixTilesObject(), llvm::any_of(job.variants, hasMatrixTiles)},
-                 {"/vectors.o", bfloatVectorsObject(), llvm::any_of(job.variants, hasFastPairs)},
-                 {"/bytes.o", byteVectorsObject(), llvm::any_of(job.variants, hasByteVectors)},
-                 {"/wide-bytes.o", wideByteVectorsObject(), llvm::any_of(job.variants, hasWideByteVectors)},
-                 {"/dots.o", byteDotsObject(), llvm::any_of(job.variants, hasByteDots)},
-                 {"/wide-dots.o", wideByteDotsObject(), llvm::any_of(job.variants, hasWideByteDots)},
-                 {"/floats.o", floatVectorsObject(), llvm::any_of(job.variants, hasNarrowVectors)},
-                 {"/step.o", stepAttentionObject(), llvm::any_of(job.variants, hasNarrowVectors)},
-                 {"/wide-step.o", wideStepAttentionObject(), llvm::any_of(job.variants, hasWideVectors)}};
+  } carried[] = {
+      {"/shim.o", halideShimObject(), true},
+      {"/tiles.o", matrixTilesObject(), llvm::any_of(job.variants, hasMatrixTiles)},
+      {"/vectors.o", bfloatVectorsObject(), llvm::any_of(job.variants, hasFastPairs)},
+      {"/bytes.o", byteVectorsObject(), llvm::any_of(job.variants, hasByteVectors)},
+      {"/wide-bytes.o", wideByteVectorsObject(), llvm::any_of(job.variants, hasWideByteVectors)},
+      {"/dots.o", byteDotsObject(), llvm::any_of(job.variants, hasByteDots)},
+      {"/wide-dots.o", wideByteDotsObject(), llvm::any_of(job.variants, hasWideByteDots)},
+      {"/floats.o", floatVectorsObject(), llvm::any_of(job.variants, hasNarrowVectors)},
+      {"/wide-floats.o", wideFloatVectorsObject(), llvm::any_of(job.variants, hasWideFloatVectors)},
+      {"/step.o", stepAttentionObject(), llvm::any_of(job.variants, hasNarrowVectors)},
+      {"/wide-step.o", wideStepAttentionObject(), llvm::any_of(job.variants, hasWideVectors)}};
   for (const auto &object : carried) {
     if (!object.isNeeded)
       continue;

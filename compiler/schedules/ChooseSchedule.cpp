@@ -145,8 +145,8 @@ static const char *chooseFunction(const CpuTarget &cpu, const LinearInputs &inpu
       return "attnc_multiply_bfloats";
     if (cpu.hasNarrowVectors()) // of so few, Halide's tiles round products before they add them
       return inputs.weight.in > FewTerms ? "attnc_multiply_widened_vectors" : nullptr;
-    if (!cpu.isZen4)
-      return nullptr;
+    if (cpu.hasWideFloatVectors())
+      return inputs.weight.in > FewTerms ? "attnc_multiply_widened_vectors_wide" : nullptr;
     return cpu.isZen5 ? "attnc_multiply_bfloat_vectors_ahead" : "attnc_multiply_bfloat_vectors";
   case WeightType::Integer:
     if (cpu.hasMatrixTiles)
@@ -160,16 +160,25 @@ static const char *chooseFunction(const CpuTarget &cpu, const LinearInputs &inpu
   return nullptr;
 }
 
-/// Lets the external tile take the place of those it is better than. Up to four rows wait for memory in any
-/// tile, and keep theirs where they have the same sums: those of integers are exact, and floats, widened ones
-/// too, are added up in one order. But pairs of bfloat16 are not, and of integers Halide's tiles use none of
-/// the instructions that the external one does where there are no matrix instructions. More rows of floats
-/// than it takes at a time meet weights that are in the caches, in the last tile; of bfloat16 that tile would
-/// widen both again for each 16 columns.
+/// Up to so many rows keep their tiles where there is an external one. Up to four wait for memory in any
+/// tile, and have the same sums: those of integers are exact, and floats, widened ones too, are added up in
+/// one order. But pairs of bfloat16 are not, and of integers Halide's tiles use none of the instructions that
+/// the external one does where there are no matrix instructions. Of 32 registers, a tile of eight rows holds
+/// widened weights as well as the external one does.
+static int rowsOfHalidesTiles(const CpuTarget &cpu, WeightType type) {
+  if (type == WeightType::Integer)
+    return cpu.hasMatrixTiles ? 4 : 0;
+  if (cpu.hasWideFloatVectors())
+    return 8;
+  return cpu.hasNarrowVectors() ? 4 : 0;
+}
+
+/// Lets the external tile take the place of those it is better than. More rows of floats than it takes at a
+/// time meet weights that are in the caches, in the last tile; of bfloat16 that tile would widen both again
+/// for each 16 columns.
 static void putExternal(std::vector<MatmulTile> &tiles, const MatmulTile &external, const CpuTarget &cpu,
                         WeightType type) {
-  bool areIntegers = type == WeightType::Integer;
-  const int few = (areIntegers ? cpu.hasMatrixTiles : cpu.hasNarrowVectors()) ? 4 : 0;
+  const int few = rowsOfHalidesTiles(cpu, type);
   std::vector<MatmulTile> chosen;
   for (MatmulTile tile : tiles)
     if (tile.rows <= few && (chosen.empty() || chosen.back().serves < few)) {

@@ -27,6 +27,9 @@ struct CpuTarget {
   /// Of 16 registers of 8 floats: the functions of FloatVectors.c, and of StepAttention.c as it is for AVX2.
   bool hasNarrowVectors() const { return kind == CpuClass::Avx2; }
 
+  /// Of 32 registers of 16 floats and no fast instructions for bfloat16: the function of WideFloatVectors.c.
+  bool hasWideFloatVectors() const { return kind == CpuClass::Avx512 && !hasMatrixTiles && !isZen4; }
+
   /// External tiles of bfloat16 round rows of floats, too; those of narrow vectors widen both.
   bool roundsRows() const { return hasMatrixTiles || isZen4; }
 };

@@ -175,7 +175,8 @@ static std::string carriedObjects() {
   for (std::string_view object :
        {attnc::matrixTilesObject(), attnc::bfloatVectorsObject(), attnc::byteVectorsObject(),
         attnc::wideByteVectorsObject(), attnc::byteDotsObject(), attnc::wideByteDotsObject(),
-        attnc::floatVectorsObject(), attnc::stepAttentionObject(), attnc::wideStepAttentionObject()}) {
+        attnc::floatVectorsObject(), attnc::wideFloatVectorsObject(), attnc::stepAttentionObject(),
+        attnc::wideStepAttentionObject()}) {
     std::string path = testFolder() + "/carried" + std::to_string(objects.size()) + ".o";
     if (!std::filesystem::exists(path))
       std::ofstream(path, std::ios::binary) << object;

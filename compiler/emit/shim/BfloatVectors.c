@@ -10,7 +10,11 @@
 static inline __m512i addProducts(__m512i sums, __m512i pair, __m512i weights) {
   return (__m512i)_mm512_dpbf16_ps((__m512)sums, (__m512bh)pair, (__m512bh)weights);
 }
-enum { OneRowPanels = 8 };
+static inline __m512i weightsOf(__m512i weights, int number) {
+  (void)number;
+  return weights;
+}
+enum { OneRowPanels = 8, GroupNumbers = 1 };
 #define ASK_FOR(line) FETCH(0, line)
 #include "WideTiles.h"
 
@@ -19,12 +23,12 @@ static void multiplyBlockAhead(const block *b) { multiplyStripes(b, 1); }
 
 /* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
 int attnc_multiply_bfloat_vectors(buffer *rows, buffer *panels, int width, buffer *sums) {
-  return multiplyRounded(rows, panels, width, sums, multiplyBlock);
+  return multiplyPairs(rows, panels, width, sums, multiplyBlock);
 }
 
 /* The same where a core does not read ahead well by itself. */
 int attnc_multiply_bfloat_vectors_ahead(buffer *rows, buffer *panels, int width, buffer *sums) {
-  return multiplyRounded(rows, panels, width, sums, multiplyBlockAhead);
+  return multiplyPairs(rows, panels, width, sums, multiplyBlockAhead);
 }
 
 /* Weights of 32 queries, as `weigh` lays them: a pair's are side by side. */

@@ -8,8 +8,8 @@ extern "C" const char attnc_shim_begin[], attnc_shim_end[], attnc_tiles_begin[],
     attnc_vectors_begin[], attnc_vectors_end[], attnc_bytes_begin[], attnc_bytes_end[],
     attnc_wide_bytes_begin[], attnc_wide_bytes_end[], attnc_dots_begin[], attnc_dots_end[],
     attnc_wide_dots_begin[], attnc_wide_dots_end[], attnc_floats_begin[], attnc_floats_end[],
-    attnc_step_begin[], attnc_step_end[], attnc_wide_step_begin[], attnc_wide_step_end[],
-    attnc_bundle_header_begin[], attnc_bundle_header_end[];
+    attnc_wide_floats_begin[], attnc_wide_floats_end[], attnc_step_begin[], attnc_step_end[],
+    attnc_wide_step_begin[], attnc_wide_step_end[], attnc_bundle_header_begin[], attnc_bundle_header_end[];
 
 namespace attnc {
 
@@ -28,6 +28,8 @@ std::string_view byteDotsObject() { return {attnc_dots_begin, attnc_dots_end}; }
 std::string_view wideByteDotsObject() { return {attnc_wide_dots_begin, attnc_wide_dots_end}; }
 
 std::string_view floatVectorsObject() { return {attnc_floats_begin, attnc_floats_end}; }
+
+std::string_view wideFloatVectorsObject() { return {attnc_wide_floats_begin, attnc_wide_floats_end}; }
 
 std::string_view stepAttentionObject() { return {attnc_step_begin, attnc_step_end}; }
 

@@ -32,6 +32,9 @@ std::string_view wideByteDotsObject();
 /// FloatVectors.c, compiled for x86-64 with AVX2 and FMA.
 std::string_view floatVectorsObject();
 
+/// WideFloatVectors.c, compiled for x86-64 with AVX-512 (BW and VL).
+std::string_view wideFloatVectorsObject();
+
 /// StepAttention.c, compiled for x86-64 with AVX2 and FMA.
 std::string_view stepAttentionObject();
 

@@ -152,7 +152,7 @@ int attnc_multiply_bytes(buffer *rows, buffer *panels, int steps, buffer *sums) 
 
 /* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
 int attnc_multiply_bfloats(buffer *rows, buffer *panels, int width, buffer *sums) {
-  return multiplyRounded(rows, panels, width, sums, multiplyBfloats);
+  return multiplyPairs(rows, panels, width, sums, multiplyBfloats);
 }
 
 /* The weights of a query side by side. */

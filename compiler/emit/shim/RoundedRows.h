@@ -7,8 +7,6 @@
 
 #include "ExternalStage.h"
 
-enum { BlockSteps = 16, BlockWidth = BlockSteps * TileBytes / 2 };
-
 /* Rounds 32 numbers to bfloat16. */
 static inline void roundVectors(__m512 first, __m512 second, uint8_t *to) {
   _mm512_store_si512((void *)to, (__m512i)_mm512_cvtne2ps_pbh(second, first));
@@ -37,42 +35,8 @@ static inline void roundRow(const uint8_t *from, int bytes, int count, uint8_t *
   }
 }
 
-/* Has `multiply` add up a block whose rows are numbers of so many bytes, floats rounded block by block of
- * inputs, in an order that depends on the width alone. */
-static inline void multiplyBlockRounded(block b, int bytes, int width, void (*multiply)(const block *)) {
-  int steps = (width + 31) / 32;
-  if (bytes == BfloatBytes && width % 32 == 0) {
-    b.steps = steps;
-    if (b.count > 0 && b.panelCount > 0)
-      multiply(&b);
-    return;
-  }
-  uint8_t rounded[MostRows][BlockWidth * 2] __attribute__((aligned(64)));
-  const uint8_t *from = b.rows, *columns = b.panels, *after = b.after;
-  long fromBytes = b.rowBytes;
-  b.rows = rounded[0];
-  b.rowBytes = sizeof rounded[0];
-  for (int first = 0; first < steps && b.count > 0 && b.panelCount > 0; first += BlockSteps) {
-    b.steps = steps - first < BlockSteps ? steps - first : BlockSteps;
-    for (int row = 0; row < b.count; ++row)
-      roundRow(from + row * fromBytes + first * 32 * bytes, bytes, width - first * 32, rounded[row],
-               b.steps * 32);
-    WRITE_OUT();
-    b.panels = columns + first * StepBytes;
-    b.isLater = first > 0;
-    if (after) /* the next block of inputs, or the next columns */
-      b.after = first + BlockSteps < steps ? b.panels + BlockSteps * StepBytes : after;
-    multiply(&b);
-  }
-}
-
-/* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
-static inline int multiplyRounded(buffer *rows, buffer *panels, int width, buffer *sums,
-                                  void (*multiply)(const block *)) {
-  if (!rows->host || !panels->host || !sums->host)
-    return answer(rows, panels, sums, width, (width + 31) / 32 * TileRows);
-  multiplyBlockRounded(place(rows, panels, sums, bytesOf(rows)), bytesOf(rows), width, multiply);
-  return 0;
-}
+enum { PreparedBytes = BfloatBytes };
+#define prepareRow roundRow
+#include "PreparedRows.h"
 
 #endif /* ATTNC_COMPILER_EMIT_SHIM_ROUNDEDROWS_H */

@@ -58,10 +58,14 @@ static inline __attribute__((always_inline)) void multiplyTile(const block *b, i
         const uint8_t *lanes = group + j / PanelVectors * b->panelBytes + j % PanelVectors * TileBytes;
         weights[j] = _mm512_loadu_si512(lanes);
       }
-      UNROLL for (int i = 0; i < height; ++i) {
-        __m512i numbers = _mm512_set1_epi32(fourBytes(inputs + i * b->rowBytes));
-        UNROLL for (int j = 0; j < vectors; ++j) sums[i * vectors + j] =
-            addProducts(sums[i * vectors + j], numbers, weights[j]);
+      UNROLL for (int number = 0; number < GroupNumbers; ++number) {
+        __m512i ofNumber[MostPanels * PanelVectors];
+        UNROLL for (int j = 0; j < vectors; ++j) ofNumber[j] = weightsOf(weights[j], number);
+        UNROLL for (int i = 0; i < height; ++i) {
+          __m512i numbers = _mm512_set1_epi32(fourBytes(inputs + i * b->rowBytes + number * InputBytes));
+          UNROLL for (int j = 0; j < vectors; ++j) sums[i * vectors + j] =
+              addProducts(sums[i * vectors + j], numbers, ofNumber[j]);
+        }
       }
     }
   }
@@ -75,9 +79,9 @@ static inline __attribute__((always_inline)) void multiplyTile(const block *b, i
   static void stripe##height(const block *b, int row, lines wanted) {                                        \
     int panel = 0;                                                                                           \
     for (; panel + width <= b->panelCount; panel += width)                                                   \
-      multiplyTile(b, row, panel, wanted, height, width, InputBytes);                                        \
+      multiplyTile(b, row, panel, wanted, height, width, GroupNumbers * InputBytes);                         \
     for (; panel < b->panelCount; ++panel)                                                                   \
-      multiplyTile(b, row, panel, wanted, height, 1, InputBytes);                                            \
+      multiplyTile(b, row, panel, wanted, height, 1, GroupNumbers * InputBytes);                             \
   }
 
 /* One and two rows are summed up for more panels at once, for as many sums under way. */
