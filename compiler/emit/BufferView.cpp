@@ -206,12 +206,19 @@ LogicalResult ViewFollower::readState(attn::ReadStateOp op) {
   return success();
 }
 
-/// Planned, the value was computed in the state's place, so nothing is left to do.
+/// Planned, the value was computed in the state's place. Sentences that may be shorter than the state has
+/// room for are left to be spread.
 LogicalResult ViewFollower::writeState(attn::WriteStateOp op) {
   attn::StateOp state = symbols.states.lookup(op.getStateAttr().getAttr());
   const BufferView &view = views[op.getValue()];
   if (!state || !state.getOffset() || view.memory != attn::Memory::state || view.offset != op.getBegin(state))
     return op.emitError("stores a value that is not in the state's place");
+  auto type = cast<RankedTensorType>(state.getType());
+  SizeAttr apart = SizeAttr::getConstant(op.getContext(), view.element.getIntOrFloatBitWidth() / 8);
+  for (unsigned axis = 1; axis < type.getRank(); ++axis)
+    apart = apart.times(attn::extentOf(type, axis));
+  if (extentsOf(type)[1] != view.extents[1])
+    code.spread.push_back({view, apart});
   return success();
 }
 

@@ -37,10 +37,17 @@ struct CallLoop {
   size_t begin = 0, end = 0;
 };
 
-/// The calls of an entry in order, and the loops among them, which do not overlap.
+/// Rows of sentences that were computed one after the other, and are to lie further apart in a state.
+struct SpreadRows {
+  BufferView computed;  // sentence x position x ...
+  attn::SizeAttr apart; // bytes from one sentence to the next in the state
+};
+
+/// The calls of an entry in order, the loops among them, which do not overlap, and what is spread at the end.
 struct EntryCalls {
   std::vector<CallBuffers> calls;
   std::vector<CallLoop> loops;
+  std::vector<SpreadRows> spread;
 };
 
 /// The extents of a value of `type` inside `kernel`, called with `buffers`: names of axes are the kernel's

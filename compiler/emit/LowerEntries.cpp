@@ -7,11 +7,23 @@
 #include "compiler/emit/BufferStack.h"
 #include "compiler/emit/KernelWork.h"
 #include "compiler/emit/PlannedModule.h"
+#include "compiler/kernels/Archetype.h"
 
 using namespace mlir;
 
 namespace attnc {
 namespace {
+
+/// The function of HalideShim.c that spreads what was computed of some sentences.
+constexpr StringLiteral SpreadSentences = "attnc_spread_sentences";
+
+void declareSpread(OpBuilder &builder, Location loc) {
+  InterfaceTypes types(builder.getContext());
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
+                                  {types.pointer, types.int64, types.int64, types.int64, types.int64});
+  LLVM::LLVMFuncOp::create(builder, loc, SpreadSentences, type);
+}
 
 /// Lowers one entry.
 class EntryLowering {
@@ -40,6 +52,8 @@ public:
       done = loop.end;
     }
     lowerCalls(calls.drop_front(done), stack);
+    for (const SpreadRows &rows : planned.code.spread)
+      spread(rows);
     LLVM::BrOp::create(code.builder, code.loc, ValueRange(code.constant(code.types.int32, 0)), exit);
   }
 
@@ -164,6 +178,15 @@ private:
     tellWatcher(call, countWork(call, kernel, sizes));
   }
 
+  void spread(const SpreadRows &rows) {
+    const BufferView &view = rows.computed;
+    const int64_t bytes = view.element.getIntOrFloatBitWidth() / 8;
+    Value arguments[] = {startOf(view), code.evaluate(view.extents[0]),
+                         code.evaluate(view.strides[0].times(bytes)), code.evaluate(rows.apart),
+                         code.evaluate(view.strides[1].times(bytes * KeysPerBlock))};
+    LLVM::CallOp::create(code.builder, code.loc, TypeRange(), SpreadSentences, arguments);
+  }
+
   /// Blocks stand in the order in which they are made, `exit` last.
   Block *newBlock() {
     OpBuilder::InsertionGuard guard(code.builder);
@@ -248,6 +271,9 @@ LogicalResult lowerEntry(OpBuilder &builder, const PlannedEntry &entry, const Pl
   for (const CallLoop &loop : entry.code.loops)
     if (failed(checkSizes(source, loop.positions, planned)))
       return failure();
+  for (const SpreadRows &rows : entry.code.spread)
+    if (failed(checkSizes(source, rows.apart, planned)))
+      return failure();
   for (const SizeBound &bound : entry.bounds)
     if (failed(checkSizes(source, bound.formula, planned)))
       return failure();
@@ -272,6 +298,7 @@ OwningOpRef<ModuleOp> lowerEntries(ModuleOp module, StringRef bundle) {
   module.getContext()->loadDialect<LLVM::LLVMDialect>();
   OwningOpRef<ModuleOp> lowered = ModuleOp::create(module.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(lowered->getBody());
+  declareSpread(builder, module.getLoc());
   for (const PlannedEntry &entry : planned->entries)
     if (failed(lowerEntry(builder, entry, *planned, bundle)))
       return nullptr;

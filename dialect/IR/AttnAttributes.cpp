@@ -196,9 +196,12 @@ SizeAttr sizeNamed(MLIRContext *context, StringRef name) {
 
 RankedTensorType partOf(RankedTensorType type) {
   SmallVector<StringRef> names = axisNames(type);
-  if (names.empty() || names.front() != batchAxis)
+  if (names.empty() || names.front() != batchAxis ||
+      llvm::is_contained(llvm::drop_begin(names, 2), sourceAxis))
     return {};
   names.front() = partAxis;
+  if (names.size() > 1 && names[1] == sourceAxis)
+    names[1] = lengthAxis;
   return namedTensor(type.getContext(), type.getShape(), names, type.getElementType());
 }
 

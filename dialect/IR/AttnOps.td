@@ -125,10 +125,11 @@ def Attn_WriteStateOp : Attn_Op<"write_state", [DeclareOpInterfaceMethods<Symbol
   let summary = "Makes a value the content of a state";
   let description = [{
     A value whose first axis is `part` where the state's is `batch` becomes the content of that many sentences, from
-    number `first` on.
+    number `first` on. Its second axis is `length` where the state's is `source`, which may be more: then what lies
+    behind a sentence's `length` is of no meaning.
 
     Constraints:
-    * (C1) `state` names an `attn.state`, and the value has its type, but for such a first axis.
+    * (C1) `state` names an `attn.state`, and the value has its type, but for such first axes.
 
     Example:
     ```mlir

@@ -24,11 +24,12 @@ bool canBePart(func::FuncOp encode, SymbolTable &symbols) {
          });
 }
 
-/// `batch * source` becomes `part * source`.
+/// `batch * source` becomes `part * length`.
 StringAttr inPart(StringAttr axis) {
   SmallVector<StringRef> factors;
   axis.getValue().split(factors, " * ");
   llvm::replace(factors, StringRef(batchAxis), StringRef(partAxis));
+  llvm::replace(factors, StringRef(sourceAxis), StringRef(lengthAxis));
   std::string name = llvm::join(factors, " * ");
   return StringAttr::get(axis.getContext(), sizeNamed(axis.getContext(), name).str());
 }

@@ -385,7 +385,8 @@ def EncodeByParts : Attn_ModulePass<"attn-encode-by-parts"> {
   let description = [{
     Needs: only calls and views in functions. Where `encode` writes states, one sentence after the other, its axes
     `batch` become `part`, and what it writes goes to the states of the sentences from number `first` on: what few
-    sentences need stays in the caches. Recurrent encoders stay as they are: their matrices meet one position of
+    sentences need stays in the caches. Their axes `source` become `length`, for sentences of a part need not be as
+    long as the longest of the request: states keep room for that one, and the part's lie apart accordingly. Recurrent encoders stay as they are: their matrices meet one position of
     all sentences at a time.
 
     Before:
@@ -395,8 +396,8 @@ def EncodeByParts : Attn_ModulePass<"attn-encode-by-parts"> {
     ```
     After:
     ```mlir
-    func.func @encode(%ids: tensor<?x?xi32, #attn.axes<part, source>>) {
-      attn.write_state %k, @keys : tensor<?x?x8xf32, #attn.axes<part, source, width>>
+    func.func @encode(%ids: tensor<?x?xi32, #attn.axes<part, length>>) {
+      attn.write_state %k, @keys : tensor<?x?x8xf32, #attn.axes<part, length, width>>
     ```
   }];
 }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "EncoderSession.h"
-#include "Batches.h"
 #include "Failure.h"
 #include "attnrt/ranges.hpp"
 
@@ -104,36 +103,6 @@ static std::vector<size_t> sumsBefore(std::span<const size_t> numbers) {
   return before;
 }
 
-std::vector<EncoderSession::Part> EncoderSession::divide(std::span<const size_t> lengths, int64_t tokens,
-                                                         std::span<size_t> order) const {
-  std::vector<size_t> ends(order.size());
-  std::vector<Part> parts(makeBatches(lengths, room.batch, tokens, order.data(), ends.data()));
-  for (size_t part = 0, first = 0, token = 0; part < parts.size(); first = ends[part++]) {
-    const size_t count = ends[part] - first, longest = lengths[order[ends[part] - 1]];
-    parts[part] = {order.subspan(first, count), longest, first, token};
-    token += parts[part].tokens();
-  }
-  return parts;
-}
-
-/// Parts of similar size, as many for each lane; none where lanes are no faster.
-std::vector<EncoderSession::Part> EncoderSession::divideForLanes(std::span<const size_t> lengths,
-                                                                 std::span<size_t> order) const {
-  if (lanes.empty())
-    return {};
-  const auto tokens = static_cast<int64_t>(std::reduce(lengths.begin(), lengths.end()));
-  const auto count = static_cast<int64_t>(lanes.size());
-  const int64_t turns = (tokens + tokensOfThread() * count - 1) / (tokensOfThread() * count);
-  std::vector<Part> parts = divide(lengths, (tokens + turns * count - 1) / (turns * count), order);
-  size_t largest = 0;
-  for (const Part &part : parts)
-    largest = std::max(largest, part.tokens());
-  const size_t padded = parts.back().firstToken + parts.back().tokens();
-  if (!areForLanes(parts.size(), static_cast<int64_t>(largest), static_cast<int64_t>(padded)))
-    parts.clear();
-  return parts;
-}
-
 void EncoderSession::encodePart(const EncoderInput &input, const Part &part, Lane &lane,
                                 const Outputs &outputs) {
   const EncoderInfo &encoder = owner->encoder();
@@ -166,12 +135,7 @@ void EncoderSession::encode(const EncoderInput &input, float *hidden, float *poo
   const Outputs outputs{hidden, pooled, sumsBefore(tokens)};
   setSize(whole, "row", 1);
   setSize(whole, "candidate", 1);
-  const std::vector<Part> parts = divideForLanes(tokens, order);
-  if (!parts.empty())
-    return runInLanes(static_cast<int>(parts.size()),
-                      [&](int part, Lane &lane) { encodePart(input, parts[part], lane, outputs); });
-  for (const Part &part : divide(tokens, tokensTogether(), order))
-    encodePart(input, part, whole, outputs);
+  encodeByParts(tokens, order, [&](const Part &part, Lane &lane) { encodePart(input, part, lane, outputs); });
 }
 
 void EncoderSession::checkPlaces(const EncoderInput &input, std::span<const attnrt_place> places) const {

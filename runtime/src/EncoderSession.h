@@ -34,22 +34,10 @@ private:
   void checkInput(const EncoderInput &input) const;
   void checkTypes(const EncoderInput &input) const;
   void checkPlaces(const EncoderInput &input, std::span<const attnrt_place> places) const;
-  /// Sources that are encoded in one call.
-  struct Part {
-    std::span<const size_t> numbers;
-    size_t longest;           // of them
-    size_t first, firstToken; // sentences, and tokens with padding, of the parts before
-
-    size_t tokens() const { return numbers.size() * longest; }
-  };
   struct Outputs {
     float *hidden, *pooled;
     std::vector<size_t> firstRow; // of each source, in `hidden`
   };
-  /// Sources of similar length together, of at most so many tokens with padding. `order`: room for the
-  /// numbers.
-  std::vector<Part> divide(std::span<const size_t> lengths, int64_t tokens, std::span<size_t> order) const;
-  std::vector<Part> divideForLanes(std::span<const size_t> lengths, std::span<size_t> order) const;
   /// Arguments of the entries for a part's sources, without the results.
   std::vector<void *> place(const EncoderInput &input, const Part &part, Lane &lane);
   void encodePart(const EncoderInput &input, const Part &part, Lane &lane, const Outputs &outputs);

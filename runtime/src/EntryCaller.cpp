@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "EntryCaller.h"
+#include "Batches.h"
 #include "Failure.h"
 
 #include <exception>
 #include <mutex>
+#include <numeric>
 
 namespace attnrt {
 namespace {
@@ -83,6 +85,63 @@ void EntryCaller::allocateArena(int64_t bytes, int64_t laneBytes, int64_t mostPa
   whole.arena = {arena.data(), arena.size()};
   for (int lane = 0; hasLanes && lane < count; ++lane)
     lanes.emplace_back(lane, whole.sizes.size(), executor).arena = whole.arena.subspan(lane * apart, apart);
+}
+
+/// Tokens that are encoded in about the time in which the weights are read once more. More padding than that
+/// is worth a part of its own.
+constexpr size_t TokensOfWeights = 32;
+
+std::vector<EntryCaller::Part> EntryCaller::divide(std::span<const size_t> lengths, int64_t tokens,
+                                                   std::span<size_t> order) const {
+  std::vector<size_t> ends(order.size());
+  ends.resize(makeBatches(lengths, room.batch, tokens, order.data(), ends.data()));
+  std::vector<Part> parts;
+  size_t first = 0, token = 0;
+  for (const size_t endOfBatch : ends)
+    for (size_t end = first + 1; end <= endOfBatch; ++end) {
+      const size_t longest = lengths[order[end - 1]];
+      if (end < endOfBatch && (end - first) * (lengths[order[end]] - longest) <= TokensOfWeights)
+        continue;
+      parts.push_back({order.subspan(first, end - first), longest, first, token});
+      token += parts.back().tokens();
+      first = end;
+    }
+  return parts;
+}
+
+std::vector<EntryCaller::Part> EntryCaller::divideForLanes(std::span<const size_t> lengths,
+                                                           std::span<size_t> order) const {
+  if (lanes.empty())
+    return {};
+  const auto tokens = static_cast<int64_t>(std::reduce(lengths.begin(), lengths.end()));
+  const auto count = static_cast<int64_t>(lanes.size());
+  const int64_t turns = (tokens + tokensOfThread() * count - 1) / (tokensOfThread() * count);
+  const int64_t wanted = turns * count;
+  std::vector<Part> parts;
+  int64_t largestPart = (tokens + wanted - 1) / wanted; // with no padding
+  do {
+    parts = divide(lengths, std::min(largestPart, tokensOfThread()), order);
+    largestPart += 1 + largestPart / 16;
+  } while (static_cast<int64_t>(parts.size()) > wanted && largestPart <= tokensOfThread());
+  size_t largest = 0;
+  for (const Part &part : parts)
+    largest = std::max(largest, part.tokens());
+  const size_t padded = parts.back().firstToken + parts.back().tokens();
+  if (!areForLanes(parts.size(), static_cast<int64_t>(largest), static_cast<int64_t>(padded)))
+    parts.clear();
+  return parts;
+}
+
+void EntryCaller::encodeByParts(std::span<const size_t> lengths, std::span<size_t> order,
+                                const std::function<void(const Part &part, Lane &lane)> &encode) {
+  if (order.empty())
+    return;
+  const std::vector<Part> parts = divideForLanes(lengths, order);
+  if (!parts.empty())
+    return runInLanes(static_cast<int>(parts.size()),
+                      [&](int part, Lane &lane) { encode(parts[part], lane); });
+  for (const Part &part : divide(lengths, tokensTogether(), order))
+    encode(part, whole);
 }
 
 bool EntryCaller::areForLanes(int64_t parts, int64_t largest, int64_t tokens) const {

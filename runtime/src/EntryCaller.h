@@ -76,6 +76,20 @@ protected:
   /// are none for one thread, nor where requests have fewer parts than threads.
   void allocateArena(int64_t bytes, int64_t laneBytes, int64_t mostParts);
 
+  /// Sources that are encoded in one call.
+  struct Part {
+    std::span<const size_t> numbers;
+    size_t longest;           // of them
+    size_t first, firstToken; // sentences, and tokens with padding, of the parts before
+
+    size_t tokens() const { return numbers.size() * longest; }
+  };
+
+  /// `encode(part, lane)` for parts that are all sources: those of similar length together, the shortest
+  /// first. `order`: room for the numbers.
+  void encodeByParts(std::span<const size_t> lengths, std::span<size_t> order,
+                     const std::function<void(const Part &part, Lane &lane)> &encode);
+
   /// Whether `parts` of `tokens` in all are worked on sooner in lanes, each by a thread of its own, than one
   /// after the other by all threads. Threads that share loops read half of what others wrote, from another
   /// core's cache: two of them take a fifth longer. Lanes wait for the last one, and read all weights each.
@@ -108,6 +122,10 @@ protected:
   std::deque<Lane> lanes;
 
 private:
+  /// Parts of at most so many tokens with padding.
+  std::vector<Part> divide(std::span<const size_t> lengths, int64_t tokens, std::span<size_t> order) const;
+  /// Parts of similar size, as many for each lane; none where lanes are no faster.
+  std::vector<Part> divideForLanes(std::span<const size_t> lengths, std::span<size_t> order) const;
   void addProfiles(std::chrono::nanoseconds passed);
 
   mutable std::atomic<bool> isBusy{false};

@@ -14,8 +14,9 @@ struct ExpectedEntry {
   std::vector<TensorInfo> arguments, results;
 };
 
-/// Of a model that decodes; the first two are always there. `encoded`: the size of what is encoded at a time.
-std::vector<ExpectedEntry> expectedEntries(const std::string &vocabulary, const std::string &encoded) {
+/// Of a model that decodes; the first two are always there.
+std::vector<ExpectedEntry> expectedEntries(const std::string &vocabulary, bool hasParts) {
+  const std::string sentences = hasParts ? "part" : "batch", length = hasParts ? "length" : "source";
   const TensorInfo lengths{"source_lengths", "i32", {"batch"}};
   const TensorInfo targets{"target_ids", "i32", {"batch", "target"}};
   const std::vector<TensorInfo> step = {{"ids", "i32", {"row", "1"}},
@@ -24,7 +25,7 @@ std::vector<ExpectedEntry> expectedEntries(const std::string &vocabulary, const 
                                         {"ancestors", "i32", {"row", "capacity"}},
                                         lengths};
   return {
-      {"encode", {{"source_ids", "i32", {encoded, "source"}}, {"source_lengths", "i32", {encoded}}}, {}},
+      {"encode", {{"source_ids", "i32", {sentences, length}}, {"source_lengths", "i32", {sentences}}}, {}},
       {"step",
        step,
        {{"scores", "f32", {"row", "1", "candidate"}}, {"candidates", "i32", {"row", "1", "candidate"}}}},
@@ -111,9 +112,9 @@ void checkDecoderEntries(const Manifest &manifest) {
   const std::string vocabulary = std::to_string(manifest.decoder->targetVocabulary);
   const bool hasParts = manifest.findSize("part") >= 0;
   if (hasParts)
-    checkSizes(manifest, {"first"});
+    checkSizes(manifest, {"first", "length"});
   checkEntries(manifest,
-               manifest.decoder->hasSource ? expectedEntries(vocabulary, hasParts ? "part" : "batch")
+               manifest.decoder->hasSource ? expectedEntries(vocabulary, hasParts)
                                            : expectedPromptEntries(vocabulary),
                2);
 }

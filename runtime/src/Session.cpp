@@ -6,6 +6,7 @@
 #include "attnrt/ranges.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace attnrt {
 
@@ -31,6 +32,7 @@ void Session::resolve() {
     places.push_back(owner->manifest().findSize(name));
   partPlace = owner->manifest().findSize("part");
   firstPlace = owner->manifest().findSize("first");
+  lengthPlace = owner->manifest().findSize("length");
 }
 
 int64_t Session::arenaFor(uint32_t use, const char *entry) const {
@@ -40,11 +42,9 @@ int64_t Session::arenaFor(uint32_t use, const char *entry) const {
 int64_t Session::arenaForEncoding(int64_t tokens, int64_t longest) {
   const auto setSizes = [&](int64_t part, int64_t length) {
     whole.sizes[partPlace] = part;
-    size(Source) = length;
+    whole.sizes[lengthPlace] = length;
   };
-  const int64_t bytes = arenaForParts("encode", tokens, room.batch, longest, setSizes);
-  size(Source) = room.source;
-  return bytes;
+  return arenaForParts("encode", tokens, room.batch, longest, setSizes);
 }
 
 void Session::allocate() {
@@ -75,6 +75,7 @@ void Session::allocate() {
   sourceIds.resize(size_t(room.batch) * room.source);
   promptIds.resize(hasPrompts() ? sourceIds.size() : 0);
   sourceLengths.resize(room.batch);
+  stateRows.resize(room.batch);
   ids.resize(slots);
   positions.resize(slots);
   nextPositions.resize(slots);
@@ -96,56 +97,53 @@ void Session::callFor(uint32_t use, const char *entry, std::vector<void *> tenso
   call(entry, std::move(tensors));
 }
 
-void Session::placeSources(std::span<const attnrt_ids> sources) {
+void Session::placePart(std::span<const attnrt_ids> sources, const Part &part) {
+  const int32_t wanted = owner->decoder().tokens.pad.value_or(0);
+  const int32_t pad = wanted < owner->decoder().sourceVocabulary ? wanted : 0;
+  for (size_t number = 0; number < part.numbers.size(); ++number) {
+    const size_t sentence = part.numbers[number], count = sources[sentence].count;
+    int32_t *row = sourceIds.data() + part.firstToken + number * part.longest;
+    std::copy_n(sources[sentence].ids, count, row);
+    std::fill(row + count, row + part.longest, pad);
+    sourceLengths[part.first + number] = static_cast<int32_t>(count);
+    stateRows[sentence] = static_cast<int32_t>(part.first + number);
+  }
+}
+
+void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPosition) {
   checkSources(sources, owner->decoder().sourceVocabulary);
   size_t longest = 0;
   for (const attnrt_ids &source : sources)
     longest = std::max(longest, source.count);
-  const int32_t pad = owner->decoder().tokens.pad.value_or(0);
-  for (size_t s = 0; s < sources.size(); ++s) {
-    int32_t *row = sourceIds.data() + s * longest;
-    std::copy_n(sources[s].ids, sources[s].count, row);
-    std::fill(row + sources[s].count, row + longest, pad < owner->decoder().sourceVocabulary ? pad : 0);
-    sourceLengths[s] = static_cast<int32_t>(sources[s].count);
-  }
   size(Batch) = static_cast<int64_t>(sources.size());
   size(Source) = static_cast<int64_t>(longest);
-}
-
-void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPosition) {
-  placeSources(sources);
   starts.assign(sources.size(), owner->decoder().tokens.start);
   size(Slot) = size(Row) = slots;
   size(Capacity) = lastPosition;
   size(History) = size(Target) = size(Candidate) = 1;
+  if (partPlace >= 0)
+    return encodeParts(sources);
+  std::vector<size_t> all(sources.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  placePart(sources, {all, longest, 0, 0});
   if (!hasPrompts())
-    return encodeParts();
+    return call("encode", {sourceIds.data(), sourceLengths.data()});
   const int64_t wanted = size(Source) - 1 + lastPosition; // the last token's successor is not read again
   size(Capacity) = std::min(wanted, owner->decoder().targetLimit.value_or(wanted));
 }
 
-/// Some sentences at a time, unless the encoder is recurrent.
-void Session::encodeParts() {
-  if (partPlace < 0)
-    return call("encode", {sourceIds.data(), sourceLengths.data()});
-  const int64_t batch = size(Batch), length = size(Source);
-  const auto sentencesOf = [&](int64_t tokens) { return std::max<int64_t>(1, tokens / length); };
-  const auto turnsOf = [&](int64_t together) { return (batch + together - 1) / together; };
-  const int64_t count = std::max<int64_t>(1, lanes.size());
-  const int64_t parts = std::min(batch, turnsOf(sentencesOf(tokensOfThread()) * count) * count);
-  if (areForLanes(parts, (batch + parts - 1) / parts * length, batch * length))
-    return runInLanes(static_cast<int>(parts), [&](int part, Lane &lane) {
-      encodePart(lane, batch * part / parts, batch * (part + 1) / parts);
-    });
-  const int64_t together = sentencesOf(tokensTogether());
-  for (int64_t first = 0; first < batch; first += together)
-    encodePart(whole, first, std::min(first + together, batch));
-}
-
-void Session::encodePart(Lane &lane, int64_t first, int64_t end) {
-  lane.sizes[firstPlace] = first;
-  lane.sizes[partPlace] = end - first;
-  callIn(lane, "encode", {sourceIds.data() + first * size(Source), sourceLengths.data() + first});
+/// Sentences of similar length together; states have room for the longest.
+void Session::encodeParts(std::span<const attnrt_ids> sources) {
+  std::vector<size_t> lengths, order(sources.size());
+  for (const attnrt_ids &source : sources)
+    lengths.push_back(source.count);
+  encodeByParts(lengths, order, [&](const Part &part, Lane &lane) {
+    placePart(sources, part);
+    lane.sizes[firstPlace] = static_cast<int64_t>(part.first);
+    lane.sizes[partPlace] = static_cast<int64_t>(part.numbers.size());
+    lane.sizes[lengthPlace] = static_cast<int64_t>(part.longest);
+    callIn(lane, "encode", {sourceIds.data() + part.firstToken, sourceLengths.data() + part.first});
+  });
 }
 
 /// Fills the caches with the prompts but for their last tokens, which the first step reads.
@@ -173,7 +171,7 @@ void Session::startRows() {
     liveSlots[row] = row;
     ids[row] = hasPrompts() ? sourceIds[row * size(Source) + length - 1] : starts[row];
     positions[row] = length - 1;
-    sentences[row] = row;
+    sentences[row] = stateRows[row];
     std::fill_n(ancestors.as<int32_t>() + row * size(Capacity), size(Capacity), row);
     size(History) = std::max<int64_t>(size(History), length);
   }
@@ -210,7 +208,7 @@ void Session::moveRows(const std::vector<StepRow> &next) {
     std::copy_n(ancestors.as<int32_t>() + parent * capacity, position,
                 nextAncestors.as<int32_t>() + slot * capacity);
     ids[slot] = next[row].id;
-    sentences[slot] = next[row].sentence;
+    sentences[slot] = stateRows[next[row].sentence];
     nextPositions[slot] = position;
     size(History) = std::max<int64_t>(size(History), position + 1);
   }
@@ -269,7 +267,8 @@ int Session::placeTargets(std::span<const attnrt_ids> targets, size_t ends) {
   }
   const int32_t pad = decoder.tokens.pad.value_or(decoder.tokens.ends.front());
   for (size_t t = 0; t < targets.size(); ++t) {
-    int32_t *input = targetIds.data() + t * longest, *label = labels.data() + t * longest;
+    int32_t *input = targetIds.data() + stateRows[t] * longest,
+            *label = labels.data() + stateRows[t] * longest;
     std::fill_n(input, longest, pad);
     std::fill_n(label, longest, pad);
     if (hasPrompts())
@@ -299,7 +298,7 @@ std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targe
   callFor(ATTNRT_USE_SCORE, "score", std::move(tensors));
   std::vector<std::vector<float>> all;
   for (size_t t = 0; t < targets.size(); ++t) {
-    const float *first = results.as<float>() + t * longest + firstLabel(t);
+    const float *first = results.as<float>() + stateRows[t] * longest + firstLabel(t);
     all.emplace_back(first, first + targets[t].count + ends);
     checkComputed(all.back(), "probabilities");
   }
@@ -315,7 +314,7 @@ std::vector<std::vector<float>> Session::attend(std::span<const attnrt_ids> targ
   std::vector<std::vector<float>> lists(targets.size());
   for (size_t s = 0; s < targets.size(); ++s)
     for (size_t t = 0; t <= targets[s].count; ++t) {
-      const float *row = all.data() + (s * longest + t) * padded;
+      const float *row = all.data() + (stateRows[s] * longest + t) * padded;
       lists[s].insert(lists[s].end(), row, row + sources[s].count);
     }
   return lists;

@@ -72,9 +72,8 @@ private:
   bool hasPrompts() const { return !owner->decoder().hasSource; }
   int64_t mostPositions() const { return int64_t(room.target) + (hasPrompts() ? room.source : 0); }
   int64_t arenaForEncoding(int64_t tokens, int64_t longest);
-  void encodeParts();
-  void encodePart(Lane &lane, int64_t first, int64_t end);
-  void placeSources(std::span<const attnrt_ids> sources);
+  void encodeParts(std::span<const attnrt_ids> sources);
+  void placePart(std::span<const attnrt_ids> sources, const Part &part);
   void prefill();
   void placeRows(const std::vector<StepRow> &next);
   size_t firstLabel(size_t sentence) const;
@@ -83,10 +82,12 @@ private:
   int64_t &size(Size which) { return whole.sizes[places[which]]; }
   int64_t size(Size which) const { return whole.sizes[places[which]]; }
 
-  std::vector<int> places;             // of each Size in a lane's sizes
-  int partPlace = -1, firstPlace = -1; // of the sizes `part` and `first`; -1: all is encoded at once
+  std::vector<int> places;                               // of each Size in a lane's sizes
+  int partPlace = -1, firstPlace = -1, lengthPlace = -1; // of the sizes of a part; -1: all is encoded at once
   Memory results;
-  std::vector<int32_t> sourceIds, sourceLengths;  // batch x source, batch
+  std::vector<int32_t> sourceIds;                 // batch x source, or one part's after the other
+  std::vector<int32_t> sourceLengths;             // batch, as sentences lie in the states
+  std::vector<int32_t> stateRows;                 // of each sentence: its number in the states
   std::vector<int32_t> starts;                    // batch
   std::vector<int32_t> promptIds;                 // batch x source: prompts without their last tokens
   std::vector<int32_t> ids, positions, sentences; // row

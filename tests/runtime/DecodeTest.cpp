@@ -44,18 +44,39 @@ std::vector<Ids> manySources(int count) {
   return sources;
 }
 
+/// Of 16 tokens each.
+std::vector<Ids> equalSources(int count) {
+  std::vector<Ids> sources;
+  for (int s = 0; s < count; ++s)
+    sources.push_back(Ids(16, 3 + s % 8));
+  return sources;
+}
+
 // Weights of float32: 512 tokens at a time for each thread.
 TEST_F(Decode, SomeSentencesAreEncodedAtATime) {
   const std::vector<Ids> sources = manySources(70);
   const auto together = session(70, 1, 12).decode(sources, model.decodeOptions());
-  EXPECT_EQ(3, toy::trace().encodes); // 32, 32 and 6 of 16 tokens each
+  EXPECT_EQ(3, toy::trace().encodes); // 46 fit of up to 10 tokens, but 34 of up to 7 would be padded in vain
+  EXPECT_EQ(34 * 7 + 12 * 10 + 24 * 16, toy::trace().encoded);
   auto alone = session(1, 1, 12);
   for (size_t s = 0; s < sources.size(); ++s)
     expectSame(together[s], alone.decode({{sources[s]}}, model.decodeOptions())[0]);
 }
 
+TEST_F(Decode, ShortSentencesAreNotEncodedAsLongOnes) {
+  std::vector<Ids> sources(12, Ids{3, 4});
+  sources[5] = Ids(16, 5);
+  attnrt_decode_options options = model.decodeOptions();
+  options.beam = options.n_best = 3;
+  const auto together = session(12, 3, 12).decode(sources, options);
+  EXPECT_EQ(11 * 2 + 16, toy::trace().encoded);
+  auto alone = session(1, 3, 12);
+  for (size_t s = 0; s < sources.size(); ++s)
+    expectSame(together[s], alone.decode({{sources[s]}}, options)[0]);
+}
+
 TEST_F(Decode, ThreadsEncodeSentencesSideBySide) {
-  const std::vector<Ids> sources = manySources(70);
+  const std::vector<Ids> sources = equalSources(70);
   const auto wanted = session(70, 1, 12).decode(sources, model.decodeOptions());
   // As many parts for each thread, of 256 to 512 tokens. Five threads would have 224 each.
   for (const auto &[threads, parts] : std::map<int, int>{{2, 4}, {3, 3}, {4, 4}, {5, 1}}) {
@@ -71,11 +92,11 @@ TEST_F(Decode, ThreadsEncodeSentencesSideBySide) {
 TEST_F(Decode, AFailureOfOneThreadIsAnErrorWithItsMessage) {
   auto opened = session(70, 1, 12, 2);
   toy::trace().failAtEncode = 2;
-  EXPECT_EQ(ATTNRT_KERNEL_FAILED, statusOf([&] { opened.decode(manySources(70), model.decodeOptions()); }));
+  EXPECT_EQ(ATTNRT_KERNEL_FAILED, statusOf([&] { opened.decode(equalSources(70), model.decodeOptions()); }));
   EXPECT_NE(std::string::npos,
             std::string(attnrt_last_error()).find("the toy was told to fail while it encodes"))
       << attnrt_last_error();
-  EXPECT_EQ(70u, opened.decode(manySources(70), model.decodeOptions()).size());
+  EXPECT_EQ(70u, opened.decode(equalSources(70), model.decodeOptions()).size());
 }
 
 TEST_F(Decode, NoSourcesGiveNoResults) {

@@ -93,7 +93,7 @@ TEST_F(Load, AGraphsEntryIsCalledWithTensorsOfTheCaller) {
   const attnrt_descriptor code = toy::withHash(hash.c_str());
   const attnrt::api::Model graph(&code, folder.path());
 
-  int64_t sizes[] = {1, 1, 1, 1, 1, 1, 1, 1, 3, 2}; // batch .. source 3, target 2
+  int64_t sizes[] = {1, 1, 1, 1, 1, 3, 1, 1, 1, 3, 2}; // batch .. source 3, target 2
   float attention[6];
   int32_t ids[] = {1, 3}, lengths[] = {3};
   void *tensors[] = {ids, lengths, attention};
@@ -104,23 +104,23 @@ TEST_F(Load, AGraphsEntryIsCalledWithTensorsOfTheCaller) {
     EXPECT_EQ((std::vector<float>{1, 0, 0, 0, 1, 0}), std::vector<float>(attention, attention + 6));
   }
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
-            attnrt_graph_call(graph.handle(), nullptr, "attend", 10, sizes, 2, tensors));
+            attnrt_graph_call(graph.handle(), nullptr, "attend", 11, sizes, 2, tensors));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
-            attnrt_graph_call(graph.handle(), nullptr, "look", 10, sizes, 3, tensors));
+            attnrt_graph_call(graph.handle(), nullptr, "look", 11, sizes, 3, tensors));
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
-            attnrt_graph_call(graph.handle(), nullptr, "attend", 10, nullptr, 3, tensors));
+            attnrt_graph_call(graph.handle(), nullptr, "attend", 11, nullptr, 3, tensors));
   EXPECT_STREQ("'sizes' is null", attnrt_last_error());
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
-            attnrt_graph_call(graph.handle(), nullptr, "attend", 10, sizes, 3, nullptr));
+            attnrt_graph_call(graph.handle(), nullptr, "attend", 11, sizes, 3, nullptr));
   EXPECT_STREQ("'tensors' is null", attnrt_last_error());
   tensors[1] = nullptr;
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT,
-            attnrt_graph_call(graph.handle(), nullptr, "attend", 10, sizes, 3, tensors));
+            attnrt_graph_call(graph.handle(), nullptr, "attend", 11, sizes, 3, tensors));
   EXPECT_STREQ("'tensors[1]' is null", attnrt_last_error());
   tensors[1] = lengths;
-  sizes[8] = -3;
-  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, attnrt_graph_call(graph.handle(), nullptr, "attend", 10, sizes, 3, tensors));
-  EXPECT_EQ(ATTNRT_UNSUPPORTED, attnrt_graph_call(model.handle(), nullptr, "attend", 10, sizes, 3, tensors));
+  sizes[9] = -3;
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, attnrt_graph_call(graph.handle(), nullptr, "attend", 11, sizes, 3, tensors));
+  EXPECT_EQ(ATTNRT_UNSUPPORTED, attnrt_graph_call(model.handle(), nullptr, "attend", 11, sizes, 3, tensors));
   EXPECT_EQ(3, attnrt_model_weights(graph.handle())[3]); // the toy's bytes count up
   EXPECT_THROW(attnrt::api::Session(graph, graph.sessionOptions()), attnrt::api::Error);
 }
@@ -134,10 +134,10 @@ struct ArenaCalls {
   static inline int nested = 0;
 
   static void call() {
-    int64_t sizes[] = {1, 1, 1, 1, 1, 1, 1, 1, 3, 2};
+    int64_t sizes[] = {1, 1, 1, 1, 1, 3, 1, 1, 1, 3, 2};
     char tensor[64];
     void *tensors[] = {tensor, tensor, tensor};
-    attnrt::api::check(attnrt_graph_call(model, nullptr, "attend", 10, sizes, 3, tensors));
+    attnrt::api::check(attnrt_graph_call(model, nullptr, "attend", 11, sizes, 3, tensors));
   }
 
   static int32_t run(const attnrt_invocation *invocation) {

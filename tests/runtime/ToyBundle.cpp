@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The sizes in the order of the manifest.
-enum { Batch, Candidate, Capacity, First, History, Part, Row, Slot, Source, Target };
+enum { Batch, Candidate, Capacity, First, History, Length, Part, Row, Slot, Source, Target };
 
 /// Logits from a number: spread widely enough that searches differ, and never equal.
 std::vector<float> spreadLogits(uint64_t seed) {
@@ -73,10 +73,11 @@ int32_t encode(const attnrt_invocation *call) {
   State state(*call);
   const int32_t *ids = tensor<int32_t>(*call, 0), *lengths = tensor<int32_t>(*call, 1);
   for (int64_t b = 0; b < call->sizes[Part]; ++b)
-    state.source(call->sizes[First] + b) = hashIds(ids + b * call->sizes[Source], lengths[b]);
+    state.source(call->sizes[First] + b) = hashIds(ids + b * call->sizes[Length], lengths[b]);
+  trace().encoded += call->sizes[Part] * call->sizes[Length];
   const int number = trace().encodes++;
   std::memset(call->arena, 0xa5,
-              64 + 4 * call->sizes[Part] * call->sizes[Source]); // all of what was promised
+              64 + 4 * call->sizes[Part] * call->sizes[Length]); // all of what was promised
   if (number == trace().failAtEncode) {
     call->context->report_error(call->context, "the toy was told to fail while it encodes");
     return 5;
@@ -169,7 +170,7 @@ int32_t attend(const attnrt_invocation *call) {
   return 0;
 }
 
-int64_t encodeArena(const int64_t *sizes) { return 64 + 4 * sizes[Part] * sizes[Source]; }
+int64_t encodeArena(const int64_t *sizes) { return 64 + 4 * sizes[Part] * sizes[Length]; }
 int64_t stepArena(const int64_t *sizes) { return 64 * sizes[Row] * sizes[Candidate]; }
 int64_t otherArena(const int64_t *) { return 64; }
 int64_t stateBytes(const int64_t *sizes) { return 64 * sizes[Batch] + 4 * sizes[Capacity] * sizes[Slot]; }
@@ -214,9 +215,9 @@ Json entryList() {
                              tensorInfo("sources", "i32", {"row"}),
                              tensorInfo("ancestors", "i32", {"row", "capacity"}), lengths};
   return {entryInfo("encode",
-                    {tensorInfo("source_ids", "i32", {"part", "source"}),
+                    {tensorInfo("source_ids", "i32", {"part", "length"}),
                      tensorInfo("source_lengths", "i32", {"part"})},
-                    Json::array(), "64 + 4 * part * source"),
+                    Json::array(), "64 + 4 * part * length"),
           entryInfo("step", rowArguments,
                     {tensorInfo("scores", "f32", {"row", 1, "candidate"}),
                      tensorInfo("candidates", "i32", {"row", 1, "candidate"})},
@@ -292,7 +293,8 @@ Json manifest() {
       {"name", "toy"},
       {"kind", "encoder_decoder"},
       {"sizes",
-       {"batch", "candidate", "capacity", "first", "history", "part", "row", "slot", "source", "target"}},
+       {"batch", "candidate", "capacity", "first", "history", "length", "part", "row", "slot", "source",
+        "target"}},
       {"entries", entryList()},
       {"state", "64 * batch + 4 * capacity * slot"},
       {"limits", {{"source", 32}, {"target", 24}}},

@@ -33,9 +33,10 @@ float nextLogSum(const Ids &source, const Ids &history);
 struct Trace {
   std::atomic<int> encodes{0}, steps{0};
   std::atomic<int64_t> rows{0};    // of all steps
+  std::atomic<int64_t> encoded{0}; // tokens, with padding
   std::atomic<int> failAtStep{-1}; // that step reports an error
   std::atomic<int> failAtEncode{-1};
-  std::atomic<int> listed{7};      // candidates of a step that are any; the others have no id
+  std::atomic<int> listed{7};  // candidates of a step that are any; the others have no id
   std::atomic<float> shift{0}; // of the log-probabilities of steps
 };
 Trace &trace();

@@ -22,7 +22,7 @@ protected:
   Fixture() : model(descriptor(), folder.path()) {
     trace().encodes = 0;
     trace().steps = 0;
-    trace().rows = 0;
+    trace().rows = trace().encoded = 0;
     trace().failAtStep = -1;
     trace().failAtEncode = -1;
     trace().listed = targetVocabulary;

@@ -1,7 +1,7 @@
 // RUN: attnc-opt --attn-encode-by-parts --attn-plan-memory --split-input-file %s | FileCheck %s
 
 // What is encoded goes to its sentences' place in the states, which have room for all of the batch.
-// CHECK: attn.sizes = ["batch", "first", "part", "row", "source"]
+// CHECK: attn.sizes = ["batch", "first", "length", "part", "row", "source"]
 // CHECK-SAME: attn.state_bytes = #attn.size<128 * batch * source>
 !x = tensor<?x?x8xf32, #attn.axes<batch, source, width>>
 !narrow = tensor<?x?x16xf32, #attn.axes<batch, source, width>>
@@ -21,11 +21,11 @@ attn.kernel @widen {
 attn.weight @w from ["w"] : tensor<16x8xf32>
 
 // CHECK-LABEL: func.func @encode(
-// CHECK-SAME: tensor<?x?x8xf32, #attn.axes<part, source, width>>
+// CHECK-SAME: tensor<?x?x8xf32, #attn.axes<part, length, width>>
 // CHECK-SAME: attn.arena = #attn.size<0>
-// CHECK: attn.collapse {{.*}} -> tensor<?x8xf32, #attn.axes<part * source, width>>
+// CHECK: attn.collapse {{.*}} -> tensor<?x8xf32, #attn.axes<length * part, width>>
 // CHECK: attn.call @rows({{.*}}) places [#attn.place<state, <32 * first * source>>]
-// CHECK: attn.write_state %{{.*}}, @keys : tensor<?x?x8xf32, #attn.axes<part, source, width>>
+// CHECK: attn.write_state %{{.*}}, @keys : tensor<?x?x8xf32, #attn.axes<part, length, width>>
 // CHECK: attn.call @widen({{.*}}) places [#attn.place<state, <64 * batch * source + 64 * first * source>>]
 func.func @encode(%x: !x) {
   %0 = attn.collapse %x : (!x) -> !rows
@@ -111,5 +111,23 @@ func.func @encode(%x: !x, %h: !one) {
   }
   %0 = attn.call @copy(%y) : (!x) -> !x
   attn.write_state %0, @memory : !x
+  return
+}
+
+// -----
+
+// A state whose sources lie within its heads could not be written sentence by sentence.
+// CHECK: attn.sizes = ["batch", "source"]
+!turned = tensor<?x2x?xf32, #attn.axes<batch, head, source>>
+attn.state @turned : !turned
+attn.kernel @copy {
+^bb0(%in: !turned):
+  attn.yield %in : !turned
+}
+// CHECK-LABEL: func.func @encode(
+// CHECK-SAME: tensor<?x2x?xf32, #attn.axes<batch, head, source>>
+func.func @encode(%x: !turned) {
+  %0 = attn.call @copy(%x) : (!turned) -> !turned
+  attn.write_state %0, @turned : !turned
   return
 }

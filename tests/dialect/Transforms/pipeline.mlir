@@ -2,7 +2,7 @@
 // RUN: attnc-opt --attn-planned %S/../Inputs/tiny.mlir | attnc-opt | FileCheck %s
 // All phases on a small encoder-decoder: which kernels each entry calls, in order.
 
-// CHECK: attn.sizes = ["batch", "candidate", "capacity", "first", "history", "part", "row", "slot", "source", "target"]
+// CHECK: attn.sizes = ["batch", "candidate", "capacity", "first", "history", "length", "part", "row", "slot", "source", "target"]
 
 // CHECK-LABEL: func.func @encode(
 // CHECK: attn.call @embed_64_scale_positions(
