@@ -25,7 +25,7 @@ public:
   }
 
   KernelWork count() {
-    KernelWork work{one.times(0), one.times(0)};
+    KernelWork work{one.times(0), one.times(0), {}};
     for (auto [number, view] : llvm::enumerate(call.buffers))
       if (!isTouchedInParts(number))
         work.bytes = work.bytes.plus(bytesOf(view));
@@ -33,7 +33,7 @@ public:
       if (auto append = dyn_cast<attn::AppendOp>(op))
         work.bytes = work.bytes.plus(elements(append.getFresh()).times(bytesOfElement(append.getCache())));
       else if (isReadInRows(&op))
-        work.bytes = work.bytes.plus(elements(op.getResult(0)).times(bytesOfElement(wholeOf(&op))));
+        work.rows.push_back({bytesOfRows(&op), bytesOfWhole(&op)});
       work.operations = work.operations.plus(operationsOf(&op));
     }
     return work;
@@ -54,6 +54,11 @@ private:
   static Value wholeOf(Operation *op) {
     return op->getOperand(isa<attn::LookupOp, attn::TakeOp>(op) ? 0 : 1);
   }
+
+  SizeAttr bytesOfRows(Operation *op) {
+    return elements(op->getResult(0)).times(bytesOfElement(wholeOf(op)));
+  }
+  SizeAttr bytesOfWhole(Operation *op) { return elements(wholeOf(op)).times(bytesOfElement(wholeOf(op))); }
 
   static int64_t bytesOfElement(Value value) {
     return cast<RankedTensorType>(value.getType()).getElementTypeBitWidth() / 8;

@@ -14,8 +14,14 @@ struct KernelWork {
   /// Multiplications and additions of matmuls. A causal mask leaves half of them; keys that lengths mask
   /// count.
   attn::SizeAttr operations;
-  /// Of everything read or written, each byte once. Tables and caches count with the rows that are looked up.
+  /// Of everything read or written, each byte once, but for tables and caches that are read in rows.
   attn::SizeAttr bytes;
+  /// Bytes of the rows that are looked up, and of all that there are: several rows may be one, as those that
+  /// beams read of their source are, so what is touched is the smaller number at most.
+  struct Rows {
+    attn::SizeAttr lookedUp, all;
+  };
+  llvm::SmallVector<Rows> rows;
 };
 
 /// `sizes` are the module's: axes that no operand of the call has (`history`) are known by these names.

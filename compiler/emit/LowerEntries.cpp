@@ -212,6 +212,11 @@ private:
   void tellWatcher(const CallBuffers &call, const KernelWork &work) {
     const InterfaceTypes &types = code.types;
     Value operations = code.evaluate(work.operations), bytes = code.evaluate(work.bytes);
+    for (const KernelWork::Rows &rows : work.rows) {
+      Value touched =
+          LLVM::SMinOp::create(code.builder, code.loc, code.evaluate(rows.lookedUp), code.evaluate(rows.all));
+      bytes = LLVM::AddOp::create(code.builder, code.loc, bytes, touched);
+    }
     Block *tell = newBlock(), *next = newBlock();
     LLVM::CondBrOp::create(code.builder, code.loc, isWatched, tell, next);
     code.builder.setInsertionPointToEnd(tell);

@@ -31,6 +31,18 @@ class TransformerBase(unittest.TestCase):
         for threads in 1, 2, 3:  # 60 x 30 tokens, of which 512 are encoded together by each thread
             self.assertEqual(alone, attnc("run", self.bundle, *options, "--batch", 60, "--threads", threads, text=text))
 
+    def bench(self, *options):
+        return json.loads(attnc("bench", self.bundle, *options, "--seconds", 0, "--json"))
+
+    def test_profiles_count_once_what_beams_read_of_their_source(self):
+        def bytes_for(beam):
+            report = self.bench("--batch", 2, "--beam", beam, "--source-length", 64, "--target-length", 3, "--profile")
+            [line] = [line for line in report["kernels"] if line["entry"] == "step" and line["kernel"].startswith("attention_shared")]
+            return line["bytes"] / line["calls"]
+        keys_and_values = 2 * 2 * 64 * 512 * 4
+        self.assertGreater(bytes_for(1), keys_and_values)
+        self.assertLess(bytes_for(4), 1.2 * keys_and_values)  # queries and results are of each beam
+
     def test_bench_reports_greedy_and_beams_of_every_batch(self):
         for batch in (1, 8, 64):
             for beam in (1, 4):
