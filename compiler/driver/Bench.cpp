@@ -226,7 +226,7 @@ std::vector<ProductType> Bench::productsOfKernels() const {
   return products;
 }
 
-/// Limits of one core, as many times as there are threads.
+/// Of all threads at once, each of which reads its part of the bytes.
 void Bench::setLimits(Profile &profile, const std::vector<ProductType> &products) const {
   const std::string features = variant()["features"];
   const auto has = [&](const char *feature) { return features.find(feature) != features.npos; };
@@ -235,20 +235,25 @@ void Bench::setLimits(Profile &profile, const std::vector<ProductType> &products
   };
   const int lanes = has("avx512f") ? 16 : has("avx2") ? 8 : 4;
   const int threads = options.bundle.threads;
-  profile.arithmeticLimit = threads * arithmeticLimit(lanes);
+  profile.arithmeticLimit = together(threads, [&] { return arithmeticLimit(lanes); });
+  const auto bytesLimit = [&] {
+    return has("amx_int8")      ? tileLimit(TileType::Int8)
+           : has("avx512_vnni") ? integerLimit(ByteInstructions::Avx512Vnni)
+           : has("avx512bw")    ? integerLimit(ByteInstructions::Avx512)
+           : has("avx_vnni")    ? integerLimit(ByteInstructions::AvxVnni)
+           : has("avx2")        ? integerLimit(ByteInstructions::Avx2)
+                                : 0.0;
+  };
   if (multiplies(ProductType::Int8))
-    profile.int8Limit =
-        has("amx_int8")      ? threads * tileLimit(TileType::Int8)
-        : has("avx512_vnni") ? threads * integerLimit(ByteInstructions::Avx512Vnni)
-        : has("avx512bw")    ? threads * integerLimit(ByteInstructions::Avx512)
-        : has("avx_vnni")    ? threads * integerLimit(ByteInstructions::AvxVnni)
-        : has("avx2") ? std::max(threads * integerLimit(ByteInstructions::Avx2), profile.arithmeticLimit)
-                      : profile.arithmeticLimit;
+    profile.int8Limit = std::max(together(threads, bytesLimit), profile.arithmeticLimit);
+  const auto roundedLimit = [&] {
+    return has("amx_bf16") ? tileLimit(TileType::Bf16) : has("avx512_bf16") ? pairLimit() : 0.0;
+  };
   if (multiplies(ProductType::Bf16))
-    profile.bf16Limit = has("amx_bf16")      ? threads * tileLimit(TileType::Bf16)
-                        : has("avx512_bf16") ? std::max(threads * pairLimit(), profile.arithmeticLimit)
-                                             : profile.arithmeticLimit;
-  profile.readLimit = threads * readLimit(std::max<size_t>(size_t(64) << 20, manifest["weights"]["bytes"]));
+    profile.bf16Limit = std::max(together(threads, roundedLimit), profile.arithmeticLimit);
+  const size_t largest = std::max<size_t>(size_t(128) << 20, manifest["weights"]["bytes"]);
+  for (size_t bytes = size_t(512) << 10; bytes <= largest; bytes *= 4) // from the second caches to memory
+    profile.readLimits[double(bytes)] = together(threads, [&] { return readLimit(bytes / threads); });
 }
 
 std::string Bench::title() const {

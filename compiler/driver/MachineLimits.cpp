@@ -11,7 +11,10 @@
 #include <cstring>
 #include <immintrin.h>
 #include <memory>
+#include <numeric>
 #include <sys/mman.h>
+#include <thread>
+#include <vector>
 
 namespace attnc {
 
@@ -20,7 +23,7 @@ constexpr int Rounds = 200000;
 template <typename Work> static double fastest(Work work) {
   using Clock = std::chrono::steady_clock;
   double best = 1e9;
-  for (auto end = Clock::now() + std::chrono::milliseconds(300); Clock::now() < end;) {
+  for (auto end = Clock::now() + std::chrono::milliseconds(100); Clock::now() < end;) {
     auto start = Clock::now();
     work();
     best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
@@ -204,6 +207,16 @@ double readLimit(size_t bytes) {
               : "xmm0", "xmm1", "xmm2", "xmm3");
   };
   return double(part * Streams) / fastest(read);
+}
+
+double together(int threads, const std::function<double()> &limit) {
+  std::vector<double> rates(threads);
+  std::vector<std::thread> running;
+  for (double &rate : rates)
+    running.emplace_back([&] { rate = limit(); });
+  for (std::thread &thread : running)
+    thread.join();
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
 } // namespace attnc

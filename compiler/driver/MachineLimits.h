@@ -1,12 +1,14 @@
 //===- MachineLimits.h - what this machine can do at most -------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measured on one core, in the same run as the kernels that are held against it.
+// Measured in the same run as the kernels that are held against it: each limit on one core, or on all
+// together.
 
 #ifndef ATTNC_COMPILER_DRIVER_MACHINELIMITS_H
 #define ATTNC_COMPILER_DRIVER_MACHINELIMITS_H
 
 #include <cstddef>
+#include <functional>
 
 namespace attnc {
 
@@ -30,6 +32,10 @@ double tileLimit(TileType type);
 
 /// Bytes per second read from `bytes` of memory, again and again.
 double readLimit(size_t bytes);
+
+/// The sum of what `threads` cores reach when all measure one of these at once: they share memory, caches and
+/// the package's power.
+double together(int threads, const std::function<double()> &limit);
 
 } // namespace attnc
 

@@ -4,6 +4,7 @@
 #include "compiler/driver/Profile.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iomanip>
 #include <numeric>
 #include <sstream>
@@ -18,14 +19,50 @@ double Profile::arithmeticLimitOf(const KernelLine &line) const {
   return own > 0 ? own : arithmeticLimit;
 }
 
+/// Bytes that a kernel comes back to. One with products does so when its entry is called again, as each layer
+/// has weights and caches of its own: as often as the entry's rarest kernel runs. Others read what the kernel
+/// before them has just written.
+double Profile::workingSet(const KernelLine &line) const {
+  double rounds = line.calls;
+  if (line.operations > 0)
+    for (const KernelLine &other : kernels)
+      if (other.entry == line.entry)
+        rounds = std::min(rounds, other.calls);
+  return line.bytes / rounds;
+}
+
+/// That of the largest size that is not larger than the working set, as if a cache kept the set while other
+/// kernels run: the share may be too small, but not too large. Fewer bytes are read as fast as more are, also
+/// where measurements were disturbed.
+double Profile::readLimitOf(const KernelLine &line) const {
+  auto size = readLimits.upper_bound(workingSet(line));
+  if (size != readLimits.begin())
+    --size;
+  return std::max_element(size, readLimits.end(),
+                          [](const auto &a, const auto &b) { return a.second < b.second; })
+      ->second;
+}
+
 double Profile::shareOfLimit(const KernelLine &line) const {
-  const double seconds = std::max(line.operations / arithmeticLimitOf(line), line.bytes / readLimit);
+  const double seconds = std::max(line.operations / arithmeticLimitOf(line), line.bytes / readLimitOf(line));
   return line.milliseconds > 0 ? seconds * 1000 / line.milliseconds : 0;
 }
 
 static double millisecondsOfKernels(const Profile &profile) {
   return std::accumulate(profile.kernels.begin(), profile.kernels.end(), 0.0,
                          [](double sum, const KernelLine &line) { return sum + line.milliseconds; });
+}
+
+static void printLimits(std::ostream &text, const Profile &profile) {
+  text << std::setprecision(1) << "limits: " << profile.arithmeticLimit * 1e-9 << " GFLOP/s";
+  if (profile.int8Limit > 0)
+    text << ", " << profile.int8Limit * 1e-9 << " of int8";
+  if (profile.bf16Limit > 0)
+    text << ", " << profile.bf16Limit * 1e-9 << " of bf16";
+  for (const auto &[bytes, limit] : profile.readLimits)
+    text << (bytes == profile.readLimits.begin()->first ? "; GB/s by KiB read again and again: " : ", ")
+         << limit * 1e-9 << " (" << int64_t(bytes) / 1024 << ')';
+  text << '\n';
 }
 
 std::string printProfile(const Profile &profile) {
@@ -35,37 +72,35 @@ std::string printProfile(const Profile &profile) {
   std::ostringstream text;
   text << std::fixed << std::left << std::setw(14) << "entry" << std::setw(int(widest)) << "kernel"
        << std::right << std::setw(9) << "calls" << std::setw(11) << "ms" << std::setw(8) << "time"
-       << std::setw(10) << "GFLOP/s" << std::setw(8) << "GB/s" << std::setw(8) << "limit" << '\n';
+       << std::setw(12) << "MFLOP" << std::setw(11) << "MB" << std::setw(10) << "GFLOP/s" << std::setw(8)
+       << "GB/s" << std::setw(8) << "limit" << '\n';
   for (const KernelLine &line : profile.kernels) {
     const double perSecond = 1e-6 / std::max(line.milliseconds, 1e-6);
     text << std::left << std::setw(14) << line.entry << std::setw(int(widest)) << line.kernel << std::right
          << std::setprecision(0) << std::setw(9) << line.calls << std::setprecision(3) << std::setw(11)
          << line.milliseconds << std::setprecision(1) << std::setw(7)
-         << 100 * line.milliseconds / profile.milliseconds << '%' << std::setw(10)
-         << line.operations * perSecond << std::setw(8) << line.bytes * perSecond << std::setprecision(0)
-         << std::setw(7) << 100 * profile.shareOfLimit(line) << "%\n";
+         << 100 * line.milliseconds / profile.milliseconds << '%' << std::setw(12) << line.operations * 1e-6
+         << std::setw(11) << std::setprecision(2) << line.bytes * 1e-6 << std::setprecision(1)
+         << std::setw(10) << line.operations * perSecond << std::setw(8) << line.bytes * perSecond
+         << std::setprecision(0) << std::setw(7) << 100 * profile.shareOfLimit(line) << "%\n";
   }
   const double outside = profile.milliseconds - millisecondsOfKernels(profile);
   text << std::setprecision(3) << "outside of kernels: " << outside << " of " << profile.milliseconds
-       << " ms\nlimits: " << std::setprecision(1) << profile.arithmeticLimit * 1e-9 << " GFLOP/s, ";
-  if (profile.int8Limit > 0)
-    text << profile.int8Limit * 1e-9 << " of int8, ";
-  if (profile.bf16Limit > 0)
-    text << profile.bf16Limit * 1e-9 << " of bf16, ";
-  text << profile.readLimit * 1e-9 << " GB/s\n";
+       << " ms\n";
+  printLimits(text, profile);
   return text.str();
 }
 
 std::string drawProfile(const Profile &profile) {
-  constexpr int row = 22, left = 420, longest = 480, top = 48;
+  constexpr int row = 22, left = 420, longest = 400, top = 48;
   const double scale = profile.kernels.empty() ? 0 : longest / profile.kernels.front().milliseconds;
   std::ostringstream svg;
   svg << std::fixed << std::setprecision(2) << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\""
-      << left + longest + 160 << "\" height=\"" << top + row * int(profile.kernels.size()) + 12
+      << left + longest + 420 << "\" height=\"" << top + row * int(profile.kernels.size()) + 12
       << "\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" "
          "fill=\"white\"/>\n"
       << "<text x=\"8\" y=\"20\">" << profile.title << "</text>\n<text x=\"8\" y=\"38\" fill=\"#666\">"
-      << "ms of a request by kernel; dark: what the machine's limit allows</text>\n";
+      << "ms, MFLOP and MB of a request by kernel; dark: what the machine's limit allows</text>\n";
   for (size_t i = 0; i < profile.kernels.size(); ++i) {
     const KernelLine &line = profile.kernels[i];
     const int y = top + row * int(i);
@@ -75,7 +110,8 @@ std::string drawProfile(const Profile &profile) {
         << "\" height=\"16\" fill=\"#9ecae1\"/>\n<rect x=\"" << left << "\" y=\"" << y << "\" width=\""
         << width * std::min(share, 1.0) << "\" height=\"16\" fill=\"#08519c\"/>\n<text x=\""
         << left + width + 6 << "\" y=\"" << y + 14 << "\">" << line.milliseconds << " ms, "
-        << int(100 * share + 0.5) << "% of the limit</text>\n";
+        << line.operations * 1e-6 << " MFLOP, " << line.bytes * 1e-6 << " MB, " << int(100 * share + 0.5)
+        << "% of the limit</text>\n";
   }
   svg << "</svg>\n";
   return svg.str();

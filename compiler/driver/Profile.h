@@ -4,6 +4,7 @@
 #ifndef ATTNC_COMPILER_DRIVER_PROFILE_H
 #define ATTNC_COMPILER_DRIVER_PROFILE_H
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,17 +22,19 @@ struct KernelLine {
 
 struct Profile {
   std::string title;
-  std::vector<KernelLine> kernels;           // the slowest first
-  double milliseconds = 0;                   // of a request, what is outside of kernels included
-  double arithmeticLimit = 0, readLimit = 0; // operations and bytes per second
-  double int8Limit = 0, bf16Limit = 0;       // operations on such numbers; 0: not measured
+  std::vector<KernelLine> kernels;     // the slowest first
+  double milliseconds = 0;             // of a request, what is outside of kernels included
+  double arithmeticLimit = 0;          // operations per second
+  double int8Limit = 0, bf16Limit = 0; // operations on such numbers; 0: not measured
+  std::map<double, double> readLimits; // bytes per second, by how many are read again and again
 
   /// The part of a kernel's time that the machine needs for its sums, or for its bytes if that is longer.
-  /// More than one where the caches hold what a kernel reads.
   double shareOfLimit(const KernelLine &line) const;
 
 private:
   double arithmeticLimitOf(const KernelLine &line) const;
+  double workingSet(const KernelLine &line) const;
+  double readLimitOf(const KernelLine &line) const;
 };
 
 std::string printProfile(const Profile &profile);

@@ -8,26 +8,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include <functional>
+#include <algorithm>
 #include <iostream>
-#include <numeric>
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
-#include <vector>
 
 namespace {
-
-/// The sum of what `threads` cores reach when all measure at once.
-double together(unsigned threads, const std::function<double()> &limit) {
-  std::vector<double> rates(threads);
-  std::vector<std::thread> running;
-  for (double &rate : rates)
-    running.emplace_back([&] { rate = limit(); });
-  for (std::thread &thread : running)
-    thread.join();
-  return std::accumulate(rates.begin(), rates.end(), 0.0);
-}
 
 int lanes() { return __builtin_cpu_supports("avx512f") ? 16 : __builtin_cpu_supports("fma") ? 8 : 4; }
 
@@ -56,15 +43,15 @@ double typeLimit(attnc::TileType type) {
                                         : limit;
 }
 
-nlohmann::ordered_json limitsOf(unsigned threads) {
+nlohmann::ordered_json limitsOf(int threads) {
   nlohmann::ordered_json limits = {{"threads", threads}};
-  limits["operations"]["f32"] = together(threads, [] { return attnc::arithmeticLimit(lanes()); });
-  limits["operations"]["bf16"] = together(threads, [] { return typeLimit(attnc::TileType::Bf16); });
-  limits["operations"]["int8"] = together(threads, [] { return typeLimit(attnc::TileType::Int8); });
+  limits["operations"]["f32"] = attnc::together(threads, [] { return attnc::arithmeticLimit(lanes()); });
+  limits["operations"]["bf16"] = attnc::together(threads, [] { return typeLimit(attnc::TileType::Bf16); });
+  limits["operations"]["int8"] = attnc::together(threads, [] { return typeLimit(attnc::TileType::Int8); });
   for (size_t megabytes : {1, 4, 16, 32, 64, 144}) {
     const size_t bytes = megabytes << 20;
     limits["read"][std::to_string(bytes)] =
-        together(threads, [=] { return attnc::readLimit(bytes / threads); });
+        attnc::together(threads, [=] { return attnc::readLimit(bytes / threads); });
   }
   return limits;
 }
@@ -72,7 +59,7 @@ nlohmann::ordered_json limitsOf(unsigned threads) {
 } // namespace
 
 int main() {
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  const int cores = std::max(1, int(std::thread::hardware_concurrency()));
   std::cout << limitsOf(1) << std::endl;
   if (cores > 1)
     std::cout << limitsOf(cores) << std::endl;
