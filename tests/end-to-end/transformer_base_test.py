@@ -34,6 +34,10 @@ class TransformerBase(unittest.TestCase):
     def bench(self, *options):
         return json.loads(attnc("bench", self.bundle, *options, "--seconds", 0, "--json"))
 
+    def test_a_session_for_one_sentence_of_64_tokens_takes_less_than_4_MB(self):
+        report = self.bench("--batch", 1, "--source-length", 64, "--target-length", 64)
+        self.assertLess(report["arena_bytes"] + report["state_bytes"], 4e6, report)
+
     def test_profiles_count_once_what_beams_read_of_their_source(self):
         def bytes_for(beam):
             report = self.bench("--batch", 2, "--beam", beam, "--source-length", 64, "--target-length", 3, "--profile")
