@@ -19,21 +19,24 @@ double Profile::arithmeticLimitOf(const KernelLine &line) const {
   return own > 0 ? own : arithmeticLimit;
 }
 
-/// Bytes that a kernel comes back to. One with products does so when its entry is called again, as each layer
-/// has weights and caches of its own: as often as the entry's rarest kernel runs. Others read what the kernel
-/// before them has just written.
+/// Bytes that are read until a kernel comes back to its own. One with products does so when its entry is
+/// called again, as each layer has weights and caches of its own: then all such kernels of the entry have
+/// read theirs, once for each call of the rarest one. Others read what the kernel before them has just
+/// written.
 double Profile::workingSet(const KernelLine &line) const {
-  double rounds = line.calls;
-  if (line.operations > 0)
-    for (const KernelLine &other : kernels)
-      if (other.entry == line.entry)
-        rounds = std::min(rounds, other.calls);
-  return line.bytes / rounds;
+  if (line.operations == 0)
+    return line.bytes / line.calls;
+  double rounds = line.calls, bytes = 0;
+  for (const KernelLine &other : kernels)
+    if (other.entry == line.entry && other.operations > 0) {
+      rounds = std::min(rounds, other.calls);
+      bytes += other.bytes;
+    }
+  return bytes / rounds;
 }
 
-/// That of the largest size that is not larger than the working set, as if a cache kept the set while other
-/// kernels run: the share may be too small, but not too large. Fewer bytes are read as fast as more are, also
-/// where measurements were disturbed.
+/// That of the largest size that is not larger than the working set. Fewer bytes are read as fast as more
+/// are, also where measurements were disturbed.
 double Profile::readLimitOf(const KernelLine &line) const {
   auto size = readLimits.upper_bound(workingSet(line));
   if (size != readLimits.begin())

@@ -29,6 +29,7 @@ struct Profile {
   std::map<double, double> readLimits; // bytes per second, by how many are read again and again
 
   /// The part of a kernel's time that the machine needs for its sums, or for its bytes if that is longer.
+  /// More than one where a cache keeps a part of what is read in between.
   double shareOfLimit(const KernelLine &line) const;
 
 private:

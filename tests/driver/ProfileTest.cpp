@@ -42,13 +42,14 @@ KernelLine readerOf(double calls, double bytes) {
   return {"step", "linear", ProductType::F32, calls, 1000, 1, bytes};
 }
 
-TEST(Profile, ProductsAreHeldAgainstReadingWhatAllCallsOfAStepRead) {
+TEST(Profile, ProductsAreHeldAgainstReadingWhatAllOfAStepRead) {
   Profile profile = limited();
   const KernelLine once = readerOf(2, 2 * 0.5e6), often = readerOf(12, 12 * 0.5e6); // two steps of six layers
   profile.kernels = {once, often};
   EXPECT_DOUBLE_EQ(profile.shareOfLimit(once), 1e6 / 4e6);
-  EXPECT_DOUBLE_EQ(profile.shareOfLimit(often), 6e6 / 4e6); // 3e6 in a step
+  EXPECT_DOUBLE_EQ(profile.shareOfLimit(often), 6e6 / 4e6); // 3.5e6 in a step
   profile.kernels.front().calls = 1;                        // one step
+  EXPECT_DOUBLE_EQ(profile.shareOfLimit(profile.kernels.front()), 1e6 / 1e6);
   EXPECT_DOUBLE_EQ(profile.shareOfLimit(often), 6e6 / 1e6);
 }
 
