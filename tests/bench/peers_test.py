@@ -104,6 +104,17 @@ class Written(unittest.TestCase):
         self.assertIn("decode f32 1t batch 1 beam 1", texts)
         self.assertTrue(any(text.startswith("2.00 x CTranslate2, 100 tokens/s") for text in texts))
 
+    def test_peers_that_more_threads_slow_down_are_named(self):
+        rows = [result(Row("decode", "int8", threads), {"attnc": 320.0 / threads, "CTranslate2": 600.0 + threads})
+                for threads in (1, 2)]
+        page = "".join(f"<!-- written by tests/bench/peers on {place} -->\n<!-- until here -->\n"
+                       for place in ("m", "all machines"))
+        done = self.write(page, *rows)
+        self.assertEqual(0, done.returncode, done.stderr)
+        page = (self.folder / "performance.md").read_text()
+        self.assertIn("* CTranslate2 is slower with two threads than with one: decode int8 batch 1 beam 1.", page)
+        self.assertNotIn("attnc is slower", page)
+
     def test_a_page_without_a_place_for_tables_is_an_error(self):
         done = self.write("no place\n")
         self.assertEqual(1, done.returncode)

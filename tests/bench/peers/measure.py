@@ -12,7 +12,7 @@ import numpy
 from attnc import Attnc
 from inputs import sources
 from rows import Row
-from worker import Failed, Missing, Worker
+from worker import Failed, Missing, Worker, make_worker
 
 # What outputs may differ by. Of decode: mean log-probability of the tokens, by PyTorch in float32, below its own
 # choice's; of arrays: the root of the mean square of the difference, divided by that of PyTorch's float32 result.
@@ -103,7 +103,7 @@ def add_ratios(result: dict, allowed: float) -> None:
 def start_workers(attnc: Attnc, peers: list[str], folder: pathlib.Path, dtype: str, threads: int) -> dict:
     workers: dict = {"attnc": attnc}
     for name in peers:
-        workers[name] = Worker(name, folder, dtype, threads)
+        workers[name] = make_worker(name, folder, dtype, threads)
         with contextlib.suppress(Failed):  # told when it is asked
             workers[name].start()
     return workers

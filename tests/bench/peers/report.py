@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results as tables of Markdown, which take the place of those in a page."""
 
+import dataclasses
 import pathlib
 import re
 
@@ -70,15 +71,27 @@ def summary(result: dict, limits: list[dict]) -> str:
     return "  " + "; ".join(parts)
 
 
+def slower_with_more_threads(results: list[dict]) -> list[str]:
+    """Who is slower with two threads than with one, and in what."""
+    times = {row_of(result): result["milliseconds"] for result in results}
+    slower: dict[str, list[str]] = {}
+    for row, two in times.items():
+        one = times.get(dataclasses.replace(row, threads=1), {}) if row.threads == 2 else {}
+        for name in one.keys() & two.keys():
+            if two[name]["minimum"] > one[name]["minimum"]:
+                slower.setdefault(name, []).append(row.name.replace(" 2t", ""))
+    return [f"{name} is slower with two threads than with one: {', '.join(rows)}." for name, rows in sorted(slower.items())]
+
+
 def notes(report: dict) -> list[str]:
-    """What was missing, failed or wrong, each said once."""
+    """What was missing, failed or wrong, each said once, and what threads slow down."""
     said: dict[str, None] = {}
     for result in report["rows"]:
         for name, reason in [*result["missing"].items(), *result["failed"].items()]:
             said[f"{name}, {result['task']}, {result['dtype']}: {reason}."] = None
         for name in result["wrong"]:
             said[f"{name}, {result['name']}: outputs differ by {result['difference'][name]:.2g}."] = None
-    return list(said)
+    return [*said, *slower_with_more_threads(report["rows"])]
 
 
 def describe_limits(limits: list[dict]) -> list[str]:

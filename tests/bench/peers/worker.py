@@ -92,13 +92,9 @@ def pinned(threads: int) -> list[str]:
 class Worker:
     """The other end of serve()."""
 
-    def __init__(self, name: str, folder: pathlib.Path, dtype: str, threads: int, label: str = ""):
-        """`label` is what its files are called."""
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), HF_HUB_OFFLINE="1")
-        if name == "CTranslate2":  # what suits it best
-            environment["OMP_WAIT_POLICY"] = "ACTIVE" if threads > 1 else "PASSIVE"
-            if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text():
-                environment["CT2_FORCE_CPU_ISA"] = "AVX512"
+    def __init__(self, name: str, folder: pathlib.Path, dtype: str, threads: int, label: str = "", **settings: str):
+        """`label` is what its files are called; `settings` join the environment."""
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), HF_HUB_OFFLINE="1", **settings)
         file = label or name.replace(" ", "-").lower()
         self.log = folder / f"{file}-{dtype}-{threads}.log"
         command = [*pinned(threads), sys.executable, pathlib.Path(__file__).parent, "--serve", name, "--work", folder,
@@ -141,3 +137,33 @@ class Worker:
     def end(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+class Fastest:
+    """A peer in several workers, whose settings suit different rows or machines: of each block, the fastest one's times."""
+
+    def __init__(self, workers: list[Worker]):
+        self.workers = workers
+
+    def start(self) -> None:
+        for worker in self.workers:
+            worker.start()
+
+    def output(self, row: Row):
+        return self.workers[0].output(row)
+
+    def times(self, row: Row, seconds: float) -> list[float]:
+        return min((worker.times(row, seconds) for worker in self.workers), key=min)
+
+    def end(self) -> None:
+        for worker in self.workers:
+            worker.end()
+
+
+def make_worker(name: str, folder: pathlib.Path, dtype: str, threads: int) -> Worker | Fastest:
+    if name != "CTranslate2":
+        return Worker(name, folder, dtype, threads)
+    settings = {"CT2_FORCE_CPU_ISA": "AVX512"} if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text() else {}
+    # Threads that wait by spinning are soon there, but on a machine with other work they keep each other from running.
+    return Fastest([Worker(name, folder, dtype, threads, f"ctranslate2-{wait.lower()}", OMP_WAIT_POLICY=wait, **settings)
+                    for wait in (["PASSIVE", "ACTIVE"] if threads > 1 else ["PASSIVE"])])
