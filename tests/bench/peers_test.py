@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark with peers, as far as it goes without them: which rows there are, and what is written of results."""
+"""The benchmark with peers, as far as it goes without them: which rows there are, and what is written of results. Where
+torch and transformers are, also whether the tolerances find wrong outputs."""
 
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -64,6 +66,55 @@ class Limits(unittest.TestCase):
 
     def test_a_type_without_limit_has_no_share(self):
         self.assertIsNone(limit_seconds(Row("encode", "int8", 1, length=128), LIMITS))
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch") and importlib.util.find_spec("transformers"), "no PyTorch")
+class Tolerances(unittest.TestCase):
+    """Of each part of a layer, the rows of one weight in another order."""
+
+    @classmethod
+    def setUpClass(cls):
+        from engines import PyTorch
+        from network import make_model
+        scratch = tempfile.TemporaryDirectory(prefix="attnc-peers-")
+        cls.addClassCleanup(scratch.cleanup)
+        folder = pathlib.Path(scratch.name)
+        make_model(folder / "hf")
+        cls.right, cls.wrong = PyTorch(folder, "f32", 1), PyTorch(folder, "f32", 1)
+
+    def spoil(self, name):
+        """Until the test ends."""
+        import torch
+        weight = self.wrong.load().get_parameter(f"model.{name}.weight")
+        kept = weight.clone()
+        self.addCleanup(weight.copy_, kept)
+        weight.copy_(kept[torch.randperm(len(kept), generator=torch.Generator().manual_seed(0))])
+
+    def test_tokens_of_one_wrong_linear_are_less_probable_than_allowed(self):
+        from inputs import sources
+        from measure import tolerance
+        row = Row("decode", "int8", 1, batch=4)
+        wanted = self.right.score(sources(row), self.right.decode(row)())
+        for name in ("encoder.layers.3.self_attn.v_proj", "encoder.layers.3.fc1", "decoder.layers.3.self_attn.v_proj",
+                     "decoder.layers.3.encoder_attn.v_proj", "decoder.layers.3.fc2"):
+            with self.subTest(name):
+                self.spoil(name)
+                self.assertGreater(wanted - self.right.score(sources(row), self.wrong.decode(row)()), tolerance(row))
+                self.doCleanups()
+
+    def test_an_encoder_with_one_wrong_linear_differs_by_more_than_allowed(self):
+        import torch
+        from inputs import sources
+        from measure import relative, tolerance
+        row = Row("encode", "int8", 1, length=128)
+        right, wrong = (engine.load().model.encoder for engine in (self.right, self.wrong))
+        ids = torch.tensor(sources(row))
+        wanted = right(ids).last_hidden_state.numpy()
+        for name in ("encoder.layers.0.self_attn.v_proj", "encoder.layers.3.self_attn.out_proj", "encoder.layers.3.fc1"):
+            with self.subTest(name):
+                self.spoil(name)
+                self.assertGreater(relative(wrong(ids).last_hidden_state.numpy(), wanted), tolerance(row))
+                self.doCleanups()
 
 
 class Written(unittest.TestCase):

@@ -60,13 +60,14 @@ def describe_run(options: argparse.Namespace, limits: list[dict]) -> dict:
 
 def run(options: argparse.Namespace) -> dict:
     from attnc import Attnc
-    from formats import prepare
+    from formats import MODELS, prepare
     from limits import read_limits
     from measure import measure
     from report import summary
     rows = choose(options.rows)
-    prepare(options.work, rows)
-    attnc = Attnc(options.attnc.resolve(), options.work)
+    models = options.work / MODELS
+    prepare(models, rows)
+    attnc = Attnc(options.attnc.resolve(), models)
     attnc.prepare(rows, options.keep)
     print("measuring the machine's limits", flush=True)
     report = describe_run(options, read_limits(options.attnc.resolve().with_name("LimitBench")))
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> dict:
         (options.work / "results.json").write_text(json.dumps(report, indent=1) + "\n")
 
     try:
-        measure(rows, attnc, options, done)
+        measure(rows, attnc, models, options, done)
     except KeyboardInterrupt:
         print("interrupted: what was measured is kept", flush=True)
     return report

@@ -14,7 +14,7 @@ import numpy
 from cache import cache_names, empty_cache, shared_names
 from formats import matmul_file, onnx_file
 from inputs import attention_inputs, matmul_input, matmul_weights, sources
-from rows import HEAD_WIDTH, HEADS, LENGTH, PAD, WIDTH, Row
+from rows import END, HEAD_WIDTH, HEADS, LENGTH, PAD, WIDTH, Row
 from search import Outputs, search
 
 
@@ -36,11 +36,12 @@ class CTranslate2:
 
     def decode(self, row: Row) -> Callable[[], Outputs]:
         tokens = [[f"t{i}" for i in ids] for ids in sources(row)]
+        others = {"</s>": END, "<unk>": PAD - 1}
 
         def run() -> Outputs:
             results = self.translator.translate_batch(tokens, beam_size=row.beam, max_decoding_length=LENGTH,
                                                       min_decoding_length=LENGTH, max_batch_size=0)
-            return [[int(token[1:]) if token[0] == "t" else -1 for token in r.hypotheses[0]] for r in results]
+            return [[int(token[1:]) if token[0] == "t" else others[token] for token in r.hypotheses[0]] for r in results]
 
         return run
 

@@ -14,7 +14,7 @@ from inputs import matmul_weights
 from rows import PAD, Row
 from samples import Sample, encoder_samples, matmul_samples, step_samples
 
-GRAPHS = "onnx-2"  # their folder; it gets another name when the graphs change, as earlier ones are kept
+MODELS = "models-3"  # the folder of all; it gets another name when the network or graphs change, as earlier ones are kept
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Graph:
 
 def onnx_file(folder: pathlib.Path, name: str) -> pathlib.Path:
     """Of int8, names end in -dynamic and -static."""
-    return folder / GRAPHS / f"{name}.onnx"
+    return folder / "onnx" / f"{name}.onnx"
 
 
 def matmul_file(row: Row) -> str:
@@ -128,7 +128,7 @@ def onnx_steps(folder: pathlib.Path, rows: list[Row]) -> dict[pathlib.Path, Call
 
 
 def prepare(folder: pathlib.Path, rows: list[Row]) -> None:
-    (folder / GRAPHS).mkdir(exist_ok=True)
+    (folder / "onnx").mkdir(parents=True, exist_ok=True)
     steps = {folder / "hf" / "model.safetensors": lambda: make_network(folder / "hf"),
              folder / "ct2" / "model.bin": lambda: convert_for_ctranslate2(folder), **onnx_steps(folder, rows)}
     for path, make in steps.items():

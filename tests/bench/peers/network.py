@@ -17,7 +17,10 @@ from rows import END, HEAD_WIDTH, HEADS, INNER, LAYERS, PAD, SEED, VOCABULARY, W
 
 
 def make_model(folder: pathlib.Path) -> None:
-    """Layers twice as strong, and no mean after ReLU: else a random network gives one token, whatever it reads."""
+    """Layers that neither magnify roundings nor drown the token that is read: what they add to it is weak, and has no mean
+    after ReLU, which would be the same for all tokens. Attention to the source is sharper, so that outputs differ from
+    position to position; the last norm turns the signs of half the channels, else each token would be followed by
+    itself, for the embeddings are tied."""
     torch.manual_seed(SEED)
     config = transformers.MarianConfig(
         vocab_size=VOCABULARY, d_model=WIDTH, encoder_layers=LAYERS, decoder_layers=LAYERS,
@@ -29,8 +32,13 @@ def make_model(folder: pathlib.Path) -> None:
     with torch.no_grad():
         for module in model.modules():
             if isinstance(module, nn.Linear) and module is not model.lm_head:
-                module.weight.mul_(2)
                 module.weight.sub_(module.weight.mean(1, keepdim=True))
+        for name, parameter in model.named_parameters():
+            if name.endswith(("out_proj.weight", "fc2.weight")):
+                parameter.mul_(0.35)
+            elif name.endswith(("encoder_attn.q_proj.weight", "encoder_attn.k_proj.weight")):
+                parameter.mul_(1.6)
+        model.model.decoder.layers[-1].final_layer_norm.weight[::2] = -1
     model.save_pretrained(folder)
 
 
