@@ -325,14 +325,22 @@ private:
 };
 } // namespace
 
+Expr AttentionKernel::isServedBy(const AttentionTiles &tiles) const {
+  Expr isFew = served <= tiles.serves;
+  return tiles.longerThan > 0 ? isFew && keys > tiles.longerThan : isFew;
+}
+
 AttentionKernel buildAttention(const AttentionInputs &inputs, const std::vector<AttentionTiles> &tiles) {
-  AttentionKernel kernel{Func("context"), inputs.query.extents[1], inputs.key.extents[1], {}};
+  const std::vector<Expr> &extents = inputs.query.extents;
+  const bool isOneQuery = tiles.back().queries == 1;
+  AttentionKernel kernel{
+      Func("context"), extents[1], inputs.key.extents[1], isOneQuery ? extents[3] : extents[1], {}};
   for (const AttentionTiles &way : tiles)
     kernel.ways.push_back(AttentionBuilder(inputs, way).build());
   const AttentionStages &first = kernel.ways.front();
   Expr context = kernel.ways.back().context;
   for (size_t i = tiles.size() - 1; i-- > 0;)
-    context = select(kernel.queries <= tiles[i].serves, kernel.ways[i].context, context);
+    context = select(kernel.isServedBy(tiles[i]), kernel.ways[i].context, context);
   kernel.result(first.width, first.query, first.head, first.batch) = context;
   return kernel;
 }

@@ -62,7 +62,8 @@ struct AttentionTiles {
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
   bool attendsAlone = false;                   // `external` does all of attention, by bounds
-  int serves = 0; // inputs of up to so many queries; the last tiles of a list serve any number
+  int serves = 0;     // inputs of up to so many; the last tiles of a list serve any number
+  int longerThan = 0; // and of more keys
 };
 
 /// Stages in the order of computation. Scores are transposed (queries in the lanes), so that keys are read as
@@ -105,10 +106,13 @@ struct AttentionStages {
 struct AttentionKernel {
   Halide::Func result; // width x query x head x batch
   Halide::Expr queries, keys;
+  Halide::Expr served; // what tiles serve so many of: queries, or batch rows where all have one query
   std::vector<AttentionStages> ways; // of tiles[i]
+
+  Halide::Expr isServedBy(const AttentionTiles &tiles) const;
 };
 
-/// `tiles` in the order of the numbers of queries they serve: a result has the same bits by all of them that
+/// `tiles` in the order of the numbers that they serve: a result has the same bits by all of them that
 /// are of one kind, blocks or one by one.
 AttentionKernel buildAttention(const AttentionInputs &inputs, const std::vector<AttentionTiles> &tiles);
 

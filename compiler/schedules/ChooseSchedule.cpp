@@ -246,21 +246,32 @@ static bool canBeExternalStep(const CpuTarget &cpu, const AttentionInputs &input
          inputs.valueWidth % (2 * cpu.lanes) == 0;
 }
 
-static AttentionSchedule chooseExternalStep(const CpuTarget &cpu, const AttentionInputs &inputs, int heads) {
+/// Tasks of all heads read keys and values as they lie. Of a few rows with many keys they would leave threads
+/// without work: each is two then.
+static std::vector<AttentionSchedule> chooseExternalStep(const CpuTarget &cpu, const AttentionInputs &inputs,
+                                                         int heads) {
   static constexpr ExternalAttention narrow = {.attend = "attnc_attend_step"},
                                      wide = {.attend = "attnc_attend_step_wide"};
-  constexpr int mostHeads = 16;
+  constexpr int mostHeads = 16, fewRows = 3, manyKeys = 256;
   AttentionTiles tiles{1, KeysPerBlock, 1, cpu.lanes, std::min(heads, mostHeads)};
   while (heads % tiles.heads != 0)
     --tiles.heads;
   tiles.external = cpu.hasNarrowVectors() ? &narrow : &wide;
   tiles.attendsAlone = true;
-  return {tiles, inputs.width, inputs.valueWidth};
+  AttentionTiles halves = tiles;
+  halves.heads /= 2;
+  halves.serves = fewRows;
+  halves.longerThan = manyKeys;
+  std::vector<AttentionSchedule> schedules = {{tiles, inputs.width, inputs.valueWidth}};
+  if (tiles.heads == heads && heads % 2 == 0)
+    schedules.insert(schedules.begin(), {halves, inputs.width, inputs.valueWidth});
+  return schedules;
 }
 
 // Heads side by side: their scores of a block of keys and their states are on the stack. Blocks that a mask
 // hides are left out head by head.
-AttentionSchedule chooseStepAttention(const CpuTarget &cpu, const AttentionInputs &inputs, int heads) {
+std::vector<AttentionSchedule> chooseStepAttention(const CpuTarget &cpu, const AttentionInputs &inputs,
+                                                   int heads) {
   if (canBeExternalStep(cpu, inputs))
     return chooseExternalStep(cpu, inputs, heads);
   const int width = inputs.width, valueWidth = inputs.valueWidth;
@@ -271,7 +282,7 @@ AttentionSchedule chooseStepAttention(const CpuTarget &cpu, const AttentionInput
     --together;
   AttentionTiles tiles{1, KeysPerBlock, 16, lanes, together, addsInOrder(cpu, width, valueWidth)};
   tiles.serves = FewQueries;
-  return {tiles, width, valueWidth};
+  return {{tiles, width, valueWidth}};
 }
 
 /// Whether external stages can sum up the products of heads of these widths.

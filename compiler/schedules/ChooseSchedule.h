@@ -51,7 +51,8 @@ std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const Atten
 
 /// Queries one by one: of a step, and a few of a graph, where that takes less time than a block of them.
 /// `heads`: as many may be worked on side by side.
-AttentionSchedule chooseStepAttention(const CpuTarget &cpu, const AttentionInputs &inputs, int heads);
+std::vector<AttentionSchedule> chooseStepAttention(const CpuTarget &cpu, const AttentionInputs &inputs,
+                                                   int heads);
 
 } // namespace attnc
 

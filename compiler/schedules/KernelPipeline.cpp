@@ -268,7 +268,7 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
   std::vector<AttentionSchedule> schedules;
   // In a model, what a query gives must not depend on how many there are.
   if (isOneQuery || (queries.isDynamicDim(2) && isOfGraph))
-    schedules.push_back(chooseStepAttention(cpu, inputs, heads));
+    schedules = chooseStepAttention(cpu, inputs, heads);
   if (!isOneQuery)
     llvm::append_range(schedules, chooseAttention(cpu, inputs));
   std::vector<AttentionTiles> tiles;

@@ -236,6 +236,7 @@ static KernelCase selfStep(const StepHeads &step) {
           text,
           {{{"row", 1}, {"slot", 2}, {"capacity", 1}, {"history", 1}},
            {{"row", 3}, {"slot", 5}, {"capacity", 40}, {"history", 40}},
+           {{"row", 2}, {"slot", 3}, {"capacity", 300}, {"history", 300}},
            {{"row", 5}, {"slot", 5}, {"capacity", 513}, {"history", 513}}},
           attentionTolerance(step.width),
           {},
@@ -259,7 +260,9 @@ static KernelCase crossStep(int width, bool isRounded) {
                      ") -> " + q + "\n  attn.yield %6 : " + q + "\n}\n";
   return {"attention_cross_step_" + std::to_string(width) + (isRounded ? "_bf16" : ""),
           text,
-          {{{"row", 1}, {"batch", 1}, {"source", 7}}, {{"row", 6}, {"batch", 3}, {"source", 130}}},
+          {{{"row", 1}, {"batch", 1}, {"source", 7}},
+           {{"row", 3}, {"batch", 2}, {"source", 257}},
+           {{"row", 6}, {"batch", 3}, {"source", 130}}},
           attentionTolerance(width),
           {},
           {{3, "batch"}, {4, "source"}}};

@@ -310,9 +310,9 @@ void scheduleAttention(AttentionKernel &kernel, const std::vector<AttentionSched
   if (schedules[last].tiles.queries == 1)
     kernel.result.bound(any.query, 0, 1);
   for (size_t i = 0; i < last; ++i) { // the first condition that holds decides
-    const int serves = schedules[i].tiles.serves;
+    const AttentionTiles &tiles = schedules[i].tiles;
     AttentionScheduler(kernel, i, schedules[i])
-        .schedule(kernel.result.specialize(kernel.queries <= serves), "Of" + std::to_string(serves));
+        .schedule(kernel.result.specialize(kernel.isServedBy(tiles)), "Of" + std::to_string(tiles.serves));
   }
   AttentionScheduler(kernel, last, schedules[last]).schedule(Stage(kernel.result), "");
 }
