@@ -6,6 +6,7 @@
 #include "attnrt/ranges.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -29,6 +30,18 @@ void pause() {
 #endif
 }
 
+/// A clock that is read in a few nanoseconds.
+uint64_t ticks() {
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+#endif
+}
+
+/// 6 to 12 microseconds of a processor's ticks: about what it costs to wake a thread, and until it comes.
+constexpr uint64_t shortTicks = 24576;
+
 template <typename Condition> bool spinUntil(Condition holds) {
   for (int i = 0; i < spins; ++i) {
     if (holds())
@@ -47,6 +60,18 @@ int runGuarded(const ParallelLoop &loop, int index) {
       loop.context->report_error(loop.context, "a task of a parallel loop threw an exception");
     return -1;
   }
+}
+
+/// All tasks on this thread.
+int runAlone(const ParallelLoop &loop) {
+  const bool wasInTask = isInTask;
+  isInTask = true;
+  int failure = 0;
+  for (int index = 0; index < loop.count; ++index)
+    if (const int result = runGuarded(loop, index); failure == 0)
+      failure = result;
+  isInTask = wasInTask;
+  return failure;
 }
 
 } // namespace
@@ -69,12 +94,14 @@ Executor::Progress::Progress(const ParallelLoop &loop, int threads)
   }
 }
 
-void Executor::Progress::runAll(int thread) {
+int Executor::Progress::runAll(int thread) {
+  int ran = 0;
   for (int turn = 0; turn < partCount; ++turn) {
     Part &part = parts[(thread + turn) % partCount];
-    for (int index; (index = part.next.fetch_add(1, std::memory_order_relaxed)) < part.end;)
+    for (int index; (index = part.next.fetch_add(1, std::memory_order_relaxed)) < part.end; ++ran)
       runTask(index);
   }
+  return ran;
 }
 
 bool Executor::Progress::isExhausted() const {
@@ -83,17 +110,43 @@ bool Executor::Progress::isExhausted() const {
 }
 
 int Executor::run(const ParallelLoop &loop) noexcept {
-  const bool isAlone = loop.count <= 1 || isInTask;
-  Progress progress(loop, isAlone ? 1 : threadCount());
+  if (loop.count <= 1 || isInTask || isForOneThread(loop))
+    return runAlone(loop);
+  Progress progress(loop, threadCount());
   try {
-    if (isAlone)
-      progress.runAll(0);
-    else
-      share(progress);
+    share(progress);
   } catch (...) {
     return -1; // no memory for the list of loops, or the host's pool failed
   }
   return progress.result();
+}
+
+/// Loops are told apart by their code and their number of tasks, which grows with most sizes.
+uint64_t ShortLoops::keyOf(const ParallelLoop &loop) {
+  const uint64_t name = reinterpret_cast<uintptr_t>(loop.task) + (static_cast<uint64_t>(loop.count) << 48);
+  return name * 0x9e3779b97f4a7c15 & ~mostRuns; // Fibonacci hashing: the upper bits are the best
+}
+
+bool ShortLoops::contains(const ParallelLoop &loop) {
+  const uint64_t key = keyOf(loop);
+  return (placeOf(key).load(std::memory_order_relaxed) ^ key) <= mostRuns;
+}
+
+bool ShortLoops::takeRun(const ParallelLoop &loop) {
+  const uint64_t key = keyOf(loop);
+  const uint64_t runs = placeOf(key).load(std::memory_order_relaxed) ^ key;
+  if (runs == 0 || runs > mostRuns)
+    return false;
+  placeOf(key).store(key | (runs - 1), std::memory_order_relaxed);
+  return true;
+}
+
+void ShortLoops::note(const ParallelLoop &loop, uint64_t ticks) {
+  const uint64_t key = keyOf(loop);
+  if (ticks < shortTicks)
+    placeOf(key).store(key | mostRuns, std::memory_order_relaxed);
+  else if (contains(loop)) // or it would drive out another one
+    placeOf(key).store(0, std::memory_order_relaxed);
 }
 
 ThreadPool::ThreadPool(int count) {
@@ -115,9 +168,26 @@ ThreadPool::~ThreadPool() {
     thread.join();
 }
 
+bool ThreadPool::isForOneThread(const ParallelLoop &loop) {
+  return threads.empty() || shortLoops.takeRun(loop);
+}
+
 void ThreadPool::share(Progress &progress) {
-  if (threads.empty())
-    return progress.runAll(0);
+  if (shortLoops.contains(progress.loop))
+    runTimed(progress);
+  else
+    offer(progress);
+}
+
+/// What the caller has run tells how long one thread takes for the whole loop.
+void ThreadPool::runTimed(Progress &progress) {
+  const uint64_t start = ticks();
+  const int ran = progress.runAll(0);
+  if (ran > 0)
+    shortLoops.note(progress.loop, (ticks() - start) * progress.count() / ran);
+}
+
+void ThreadPool::offer(Progress &progress) {
   Job job{&progress};
   {
     const std::lock_guard lock(mutex);
@@ -128,7 +198,7 @@ void ThreadPool::share(Progress &progress) {
     hasWork.notify_one();
   else
     hasWork.notify_all();
-  progress.runAll(0);
+  runTimed(progress);
 
   std::unique_lock lock(mutex);
   jobs.erase(std::find(jobs.begin(), jobs.end(), &job)); // from here on no worker joins

@@ -49,10 +49,13 @@ protected:
     Progress(const ParallelLoop &loop, int threads);
     void runTask(int index);
     /// `thread`: counts from 0, the thread that started the loop.
-    void runAll(int thread);
+    /// Returns how many tasks this thread has run.
+    int runAll(int thread);
     bool isExhausted() const;
     int result() const { return failure.load(); }
     int count() const { return loop.count; }
+
+    const ParallelLoop &loop;
 
   private:
     /// More threads share parts.
@@ -62,14 +65,36 @@ protected:
       int end = 0;
     };
 
-    const ParallelLoop &loop;
     const int partCount;
     Part parts[mostParts];
     std::atomic<int> failure{0};
   };
 
+  /// Whether other threads are not to be told of the loop.
+  virtual bool isForOneThread(const ParallelLoop &) { return false; }
+
   /// Runs every task of `progress`, on whichever threads.
   virtual void share(Progress &progress) = 0;
+};
+
+/// The loops that were over, when they last were timed, before another thread would have joined. Any thread
+/// may call these at once; a wrong answer costs time alone.
+class ShortLoops {
+public:
+  bool contains(const ParallelLoop &loop);
+  /// Counts a run of a loop that is here. False: it is not, or is to be timed again.
+  bool takeRun(const ParallelLoop &loop);
+  /// `ticks`: what the loop takes one thread.
+  void note(const ParallelLoop &loop, uint64_t ticks);
+
+private:
+  static constexpr uint64_t mostRuns = 15; // without being timed: reading the clock is a part of short loops
+  static constexpr int placeBits = 12;
+
+  static uint64_t keyOf(const ParallelLoop &loop);
+  std::atomic<uint64_t> &placeOf(uint64_t key) { return places[key >> (64 - placeBits)]; }
+
+  std::atomic<uint64_t> places[1 << placeBits] = {}; // keys, whose lowest bits are the runs left
 };
 
 /// Threads of our own. Between loops they look for work for some microseconds before they sleep, because the
@@ -89,11 +114,15 @@ private:
     std::atomic<bool> isIdle{true};
   };
 
+  bool isForOneThread(const ParallelLoop &loop) override;
   void share(Progress &progress) override;
+  void runTimed(Progress &progress);
+  void offer(Progress &progress);
   void work(int thread);
   Job *findJob();
   void leave(Job &job);
 
+  ShortLoops shortLoops;
   std::mutex mutex;
   std::condition_variable hasWork, jobDone;
   std::vector<Job *> jobs;            // open loops, guarded by `mutex`
