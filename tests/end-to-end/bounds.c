@@ -126,7 +126,7 @@ static void check_session(const char *folder) {
   room.source = most_keys + 1;
   expect(attnrt_session_create(model, &room, &session) == ATTNRT_OUT_OF_RANGE &&
              strcmp(attnrt_last_error(),
-                    "entry 'encode' works with at most 16384 for source, but is given source = 16385") == 0,
+                    "entry 'encode' works with at most 16384 for length, but is given length = 16385") == 0,
          "a session for sources of 16,385 tokens is opened, or not refused for what it is");
   room.source = 4;
   room.target = most_keys + 1;
