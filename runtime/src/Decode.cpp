@@ -31,12 +31,12 @@ private:
   void usePrompt(SentenceRules &sentence, attnrt_ids prompt) const;
   void scorePrefixes();
   std::unique_ptr<Search> makeSearch(size_t sentence) const;
-  std::vector<int32_t> historyOf(size_t sentence, int hypothesis) const;
-  int candidatesWanted() const;
+  std::span<const int32_t> readBefore(size_t sentence, int hypothesis);
+  int candidatesWanted();
   void step();
   NextTokens nextTokens(int row) const;
-  std::vector<StepRow> advance(int position);
-  std::vector<Move> advanceSentence(size_t sentence, int firstRow, int position);
+  void advance(int position);
+  const std::vector<Move> &advanceSentence(size_t sentence, int firstRow, int position);
   void report(size_t sentence) const;
   void reportToken(size_t sentence, size_t rank, int32_t id) const;
   void reportList(size_t sentence, const std::vector<Hypothesis> &best) const;
@@ -54,6 +54,11 @@ private:
   std::vector<std::unique_ptr<Search>> searches; // one per sentence
   bool readsAll = false;                         // logits of the whole vocabulary in this step
   int stepCandidates = 0;                        // or the best of each row
+
+  // Kept, so that steps allocate nothing.
+  std::vector<StepRow> next;
+  std::vector<int32_t> read;
+  std::vector<std::vector<Candidate>> candidates; // of each of a sentence's hypotheses
 };
 
 /// A step's kernel inserts words into a list of the best, which takes the square of its length. The best of
@@ -70,6 +75,7 @@ void Decoder::begin() {
     scorePrefixes();
   for (size_t s = 0; s < sources.size(); ++s)
     searches.push_back(makeSearch(s));
+  candidates.resize(rules.hypotheses);
   session.startRows();
 }
 
@@ -114,20 +120,23 @@ std::unique_ptr<Search> Decoder::makeSearch(size_t sentence) const {
   return std::make_unique<BeamSearch>(search);
 }
 
-/// All that a hypothesis has read since the prompt, and its start token.
-std::vector<int32_t> Decoder::historyOf(size_t sentence, int hypothesis) const {
-  std::vector<int32_t> history = searches[sentence]->output(hypothesis);
-  history.insert(history.begin(), rules.sentences[sentence].start);
-  return history;
+/// The prompt or the start token, then the output; until the next call.
+std::span<const int32_t> Decoder::readBefore(size_t sentence, int hypothesis) {
+  const SentenceRules &own = rules.sentences[sentence];
+  read = own.prompt;
+  if (read.empty())
+    read.push_back(own.start);
+  searches[sentence]->appendOutput(hypothesis, read);
+  return read;
 }
 
 /// How many of the best tokens this step has to give for each row: beside those that its rules touch there
 /// are enough for the search.
-int Decoder::candidatesWanted() const {
+int Decoder::candidatesWanted() {
   int touched = 0;
   for (size_t s = 0; rules.tokens.lookBack() && s < searches.size(); ++s)
     for (int i = 0; i < searches[s]->liveCount(); ++i)
-      touched = std::max(touched, countTouched(rules.tokens, rules.sentences[s], historyOf(s, i)));
+      touched = std::max(touched, countTouched(rules.tokens, readBefore(s, i)));
   return std::min(rules.candidatesWanted() + touched, vocabulary);
 }
 
@@ -152,24 +161,24 @@ NextTokens Decoder::nextTokens(int row) const {
   return {{session.scores(row, count), size_t(count)}, 0, session.candidates(row, count), vocabulary};
 }
 
-std::vector<Move> Decoder::advanceSentence(size_t sentence, int firstRow, int position) {
+const std::vector<Move> &Decoder::advanceSentence(size_t sentence, int firstRow, int position) {
   Search &search = *searches[sentence];
   const SentenceRules &own = rules.sentences[sentence];
   if (static_cast<size_t>(position) < own.forced.size())
     return search.force(own.forced[position]);
   const int drawn = rules.sampling.topK > 0 ? rules.sampling.topK : vocabulary;
   const size_t wanted = rules.samples ? drawn : rules.candidatesForSearch();
-  std::vector<std::vector<Candidate>> candidates;
   for (int i = 0; i < search.liveCount(); ++i) {
-    candidates.push_back(
-        chooseCandidates(rules.tokens, own, historyOf(sentence, i), nextTokens(firstRow + i), wanted));
+    const Past past{static_cast<size_t>(position),
+                    rules.tokens.needsPast() ? readBefore(sentence, i) : std::span<const int32_t>()};
+    chooseCandidates(rules.tokens, own, past, nextTokens(firstRow + i), wanted, candidates[i]);
   }
-  return search.advance(candidates);
+  return search.advance(std::span(candidates).first(search.liveCount()));
 }
 
 /// Finished rows are left out: the next step is as small as what is still open.
-std::vector<StepRow> Decoder::advance(int position) {
-  std::vector<StepRow> next;
+void Decoder::advance(int position) {
+  next.clear();
   int firstRow = 0;
   for (size_t sentence = 0; sentence < searches.size(); ++sentence) {
     const int rowCount = searches[sentence]->liveCount();
@@ -181,7 +190,6 @@ std::vector<StepRow> Decoder::advance(int position) {
       report(sentence);
     firstRow += rowCount;
   }
-  return next;
 }
 
 void Decoder::reportToken(size_t sentence, size_t rank, int32_t id) const {
@@ -265,7 +273,7 @@ std::vector<std::vector<Hypothesis>> Decoder::run() {
   for (int position = 0;; ++position) {
     check(!cancel || !cancel->isSet, ATTNRT_CANCELLED, "cancelled");
     step();
-    const std::vector<StepRow> next = advance(position);
+    advance(position);
     if (next.empty())
       return finish();
     session.moveRows(next);

@@ -180,7 +180,7 @@ void EntryCaller::addProfiles(std::chrono::nanoseconds passed) {
     whole.context.addProfile(lane.context, share);
 }
 
-void EntryCaller::callIn(Lane &lane, const char *entry, std::vector<void *> tensors) {
+void EntryCaller::callIn(Lane &lane, const char *entry, const std::vector<void *> &tensors) {
   const int index = owner->manifest().findEntry(entry);
   check(index >= 0, ATTNRT_UNSUPPORTED, "the bundle has no entry '", entry, "'");
   const int64_t needed = owner->arenaBytes(index, lane.sizes);

@@ -59,8 +59,8 @@ protected:
 
   /// Bytes for the sizes of `whole`; 0 where the bundle has no such entry.
   int64_t arenaFor(const char *entry) const;
-  void call(const char *entry, std::vector<void *> tensors) { callIn(whole, entry, std::move(tensors)); }
-  void callIn(Lane &lane, const char *entry, std::vector<void *> tensors);
+  void call(const char *entry, const std::vector<void *> &tensors) { callIn(whole, entry, tensors); }
+  void callIn(Lane &lane, const char *entry, const std::vector<void *> &tensors);
 
   /// Tokens, with padding, that one thread encodes together at most: so few that what one kernel computes of
   /// them is still in the second cache when the next one reads it, so many that reading the weights for them

@@ -16,28 +16,26 @@ int GroupSearch::liveCount() const {
   return count;
 }
 
-std::vector<int32_t> GroupSearch::output(int row) const {
+void GroupSearch::appendOutput(int row, std::vector<int32_t> &ids) const {
   size_t group = 0;
   for (; row >= groups[group].liveCount(); ++group)
     row -= groups[group].liveCount();
-  return groups[group].output(row);
+  groups[group].appendOutput(row, ids);
 }
 
-std::vector<Move> GroupSearch::force(Candidate token) {
-  std::vector<Move> moves;
+const std::vector<Move> &GroupSearch::force(Candidate token) {
   for (BeamSearch &group : groups)
     moves = group.force(token);
   return moves;
 }
 
-void GroupSearch::advanceGroup(size_t group, CandidateLists candidates, int firstRow,
-                               std::vector<Move> &moves) {
+void GroupSearch::advanceGroup(size_t group, CandidateLists candidates, int firstRow) {
   for (const Move &move : groups[group].advance(candidates))
     moves.push_back({firstRow + move.parent, move.id});
 }
 
-std::vector<Move> DiverseSearch::advance(CandidateLists candidates) {
-  std::vector<Move> moves;
+const std::vector<Move> &DiverseSearch::advance(CandidateLists candidates) {
+  moves.clear();
   std::map<int32_t, int> taken; // how many hypotheses of earlier groups take a token
   int firstRow = 0;
   for (size_t group = 0; group < groups.size(); ++group) {
@@ -50,7 +48,7 @@ std::vector<Move> DiverseSearch::advance(CandidateLists candidates) {
       for (Candidate &candidate : list)
         if (const auto found = taken.find(candidate.id); found != taken.end())
           candidate.score -= penalty * static_cast<float>(found->second);
-    advanceGroup(group, lists, firstRow, moves);
+    advanceGroup(group, lists, firstRow);
     for (const TakenToken &token : groups[group].taken())
       ++taken[token.id];
     firstRow += haveParted ? count : 0;
@@ -68,22 +66,22 @@ std::vector<Hypothesis> DiverseSearch::results(size_t count) const {
   return all;
 }
 
-std::vector<Move> AlternativesSearch::advance(CandidateLists candidates) {
+const std::vector<Move> &AlternativesSearch::advance(CandidateLists candidates) {
   if (!haveParted)
     return part(candidates[0]);
-  std::vector<Move> moves;
+  moves.clear();
   int firstRow = 0;
   for (size_t group = 0; group < groups.size(); ++group) {
     const int count = groups[group].liveCount();
     if (count > 0)
-      advanceGroup(group, candidates.subspan(firstRow, count), firstRow, moves);
+      advanceGroup(group, candidates.subspan(firstRow, count), firstRow);
     firstRow += count;
   }
   return moves;
 }
 
 /// Each group takes one of the best tokens, as if there were no other.
-std::vector<Move> AlternativesSearch::part(std::vector<Candidate> candidates) {
+const std::vector<Move> &AlternativesSearch::part(std::vector<Candidate> candidates) {
   std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
     return a.score != b.score ? a.score > b.score : a.id < b.id;
   });
@@ -95,12 +93,12 @@ std::vector<Move> AlternativesSearch::part(std::vector<Candidate> candidates) {
   // With no token at all the first group ends where it is.
   while (groups.size() > std::max<size_t>(candidates.size(), 1))
     groups.pop_back();
-  std::vector<Move> moves;
+  moves.clear();
   for (size_t group = 0; group < groups.size(); ++group) {
     std::vector<std::vector<Candidate>> only(1);
     if (group < candidates.size())
       only[0].push_back(candidates[group]);
-    advanceGroup(group, only, 0, moves);
+    advanceGroup(group, only, 0);
   }
   haveParted = true;
   return moves;

@@ -13,14 +13,14 @@ namespace attnrt {
 class GroupSearch : public Search {
 public:
   int liveCount() const override;
-  std::vector<int32_t> output(int row) const override;
-  std::vector<Move> force(Candidate token) override;
+  void appendOutput(int row, std::vector<int32_t> &ids) const override;
+  const std::vector<Move> &force(Candidate token) override;
 
 protected:
   GroupSearch(const SearchRules &rules, int count) : groups(count, BeamSearch(rules)) {}
 
   /// Advances group `group` with `candidates` of its rows; its moves follow those in `moves`.
-  void advanceGroup(size_t group, CandidateLists candidates, int firstRow, std::vector<Move> &moves);
+  void advanceGroup(size_t group, CandidateLists candidates, int firstRow);
 
   /// The groups that differ: before they part, the first stands for all.
   std::span<const BeamSearch> partedGroups() const {
@@ -38,7 +38,7 @@ public:
   DiverseSearch(const SearchRules &rules, int groups, float penalty)
       : GroupSearch(rules, groups), penalty(penalty) {}
 
-  std::vector<Move> advance(CandidateLists candidates) override;
+  const std::vector<Move> &advance(CandidateLists candidates) override;
   /// Of all groups together.
   std::vector<Hypothesis> results(size_t count) const override;
 
@@ -53,12 +53,12 @@ public:
   AlternativesSearch(const SearchRules &rules, int alternatives, float minProbability)
       : GroupSearch(rules, alternatives), minProbability(minProbability) {}
 
-  std::vector<Move> advance(CandidateLists candidates) override;
+  const std::vector<Move> &advance(CandidateLists candidates) override;
   /// The best of each group.
   std::vector<Hypothesis> results(size_t count) const override;
 
 private:
-  std::vector<Move> part(std::vector<Candidate> candidates);
+  const std::vector<Move> &part(std::vector<Candidate> candidates);
 
   float minProbability;
 };

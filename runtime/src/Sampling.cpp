@@ -116,15 +116,15 @@ Candidate drawToken(const SamplingRules &sampling, const std::vector<Candidate> 
 SampleSearch::SampleSearch(const SearchRules &rules, const SamplingRules &sampling, uint64_t sentence)
     : TreeSearch(rules), sampling(sampling), sentence(sentence), outcomes(rules.nBest, -1) {}
 
-std::vector<Move> SampleSearch::force(Candidate token) {
-  std::vector<Move> moves = TreeSearch::force(token);
+const std::vector<Move> &SampleSearch::force(Candidate token) {
+  TreeSearch::force(token);
   takenTokens.clear();
   for (int sample = 0; sample < rules.nBest; ++sample) // all of them begin so
     takenTokens.push_back({sample, token.id});
   return moves;
 }
 
-std::vector<Move> SampleSearch::advance(CandidateLists candidates) {
+const std::vector<Move> &SampleSearch::advance(CandidateLists candidates) {
   const int position = length();
   std::vector<int> parents(live.size());
   std::iota(parents.begin(), parents.end(), 0);
@@ -134,7 +134,7 @@ std::vector<Move> SampleSearch::advance(CandidateLists candidates) {
     std::iota(samples.begin(), samples.end(), 0);
   }
   takenTokens.clear();
-  std::vector<Move> moves;
+  moves.clear();
   std::vector<int> next, nextSamples;
   for (size_t i = 0; i < parents.size(); ++i) {
     const int parent = live[parents[i]];

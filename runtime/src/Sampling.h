@@ -29,10 +29,10 @@ class SampleSearch final : public TreeSearch {
 public:
   SampleSearch(const SearchRules &rules, const SamplingRules &sampling, uint64_t sentence);
 
-  std::vector<Move> force(Candidate token) override;
+  const std::vector<Move> &force(Candidate token) override;
 
   /// `candidates[r]` are all tokens that may be drawn, or more.
-  std::vector<Move> advance(CandidateLists candidates) override;
+  const std::vector<Move> &advance(CandidateLists candidates) override;
 
   std::vector<Hypothesis> results(size_t count) const override;
 

@@ -32,10 +32,16 @@ float HypothesisTree::score(int node, const SearchRules &rules) const {
   return node < 0 ? 0 : normalisedScore(nodes[node].total, nodes[node].length, rules.lengthPenalty);
 }
 
-std::vector<int32_t> HypothesisTree::ids(int node) const {
-  std::vector<int32_t> ids(length(node));
-  for (size_t i = ids.size(); i-- > 0; node = nodes[node].parent)
+void HypothesisTree::appendIds(int node, std::vector<int32_t> &ids) const {
+  const size_t begin = ids.size();
+  ids.resize(begin + length(node));
+  for (size_t i = ids.size(); i-- > begin; node = nodes[node].parent)
     ids[i] = nodes[node].id;
+}
+
+std::vector<int32_t> HypothesisTree::ids(int node) const {
+  std::vector<int32_t> ids;
+  appendIds(node, ids);
   return ids;
 }
 
@@ -52,14 +58,16 @@ Hypothesis HypothesisTree::extract(int node, const SearchRules &rules) const {
   return hypothesis;
 }
 
-std::vector<Move> TreeSearch::force(Candidate token) {
+const std::vector<Move> &TreeSearch::force(Candidate token) {
   live.assign(1, tree.add(live[0], token));
   takenTokens.assign(1, {0, token.id});
+  moves.assign(1, {0, token.id});
   if (length() < rules.maxLength)
-    return {{0, token.id}};
+    return moves;
   finished.push_back(live[0]);
   live.clear();
-  return {};
+  moves.clear();
+  return moves;
 }
 
 std::vector<Hypothesis> TreeSearch::results(size_t count) const {
@@ -73,26 +81,15 @@ std::vector<Hypothesis> TreeSearch::results(size_t count) const {
   return best;
 }
 
-namespace {
-
-/// A continuation of live hypothesis `parent`.
-struct Continuation {
-  int parent;
-  Candidate candidate;
-  double total;
-};
-
-bool isBetter(const Continuation &a, const Continuation &b) {
+bool BeamSearch::isBetter(const Continuation &a, const Continuation &b) {
   if (a.total != b.total)
     return a.total > b.total;
   return a.parent != b.parent ? a.parent < b.parent : a.candidate.id < b.candidate.id;
 }
 
-} // namespace
-
-std::vector<Move> BeamSearch::advance(CandidateLists candidates) {
+const std::vector<Move> &BeamSearch::advance(CandidateLists candidates) {
   const int position = length();
-  std::vector<Continuation> best;
+  best.clear();
   for (int row = 0; row < liveCount(); ++row)
     for (const Candidate &candidate : candidates[row])
       best.push_back({row, candidate, tree.total(live[row]) + candidate.score});
@@ -102,8 +99,8 @@ std::vector<Move> BeamSearch::advance(CandidateLists candidates) {
 
   const bool isLastStep = position + 1 >= rules.maxLength;
   takenTokens.clear();
-  std::vector<Move> moves;
-  std::vector<int> next;
+  moves.clear();
+  next.clear();
   for (size_t rank = 0; rank < best.size(); ++rank) {
     const Continuation &continuation = best[rank];
     const bool ends = rules.isEnd(continuation.candidate.id);
@@ -122,7 +119,7 @@ std::vector<Move> BeamSearch::advance(CandidateLists candidates) {
   }
   if (next.empty() && finished.empty())
     finished = live; // nothing is allowed any more: what there is counts
-  live = std::move(next);
+  live.swap(next);
   if (mustStop(isLastStep)) {
     live.clear();
     moves.clear();

@@ -76,6 +76,7 @@ public:
   int length(int node) const { return node < 0 ? 0 : nodes[node].length; }
   float score(int node, const SearchRules &rules) const;
   std::vector<int32_t> ids(int node) const;
+  void appendIds(int node, std::vector<int32_t> &ids) const;
   Hypothesis extract(int node, const SearchRules &rules) const;
 
 private:
@@ -95,14 +96,15 @@ public:
   bool isDone() const { return liveCount() == 0; }
   virtual int liveCount() const = 0;
 
-  /// The output so far of live hypothesis `row`.
-  virtual std::vector<int32_t> output(int row) const = 0;
+  /// Appends the output so far of live hypothesis `row`.
+  virtual void appendOutput(int row, std::vector<int32_t> &ids) const = 0;
 
-  /// Puts a given token behind the only live hypothesis. Returns the hypotheses of the next step.
-  virtual std::vector<Move> force(Candidate token) = 0;
+  /// Puts a given token behind the only live hypothesis. Returns the hypotheses of the next step, until the
+  /// next call.
+  virtual const std::vector<Move> &force(Candidate token) = 0;
 
-  /// `candidates[r]`: those of live hypothesis r. Returns the hypotheses of the next step.
-  virtual std::vector<Move> advance(CandidateLists candidates) = 0;
+  /// `candidates[r]`: those of live hypothesis r. Returns as force().
+  virtual const std::vector<Move> &advance(CandidateLists candidates) = 0;
 
   /// Best first, at most `count`; samples in the order of their numbers.
   virtual std::vector<Hypothesis> results(size_t count) const = 0;
@@ -112,6 +114,7 @@ public:
   const std::vector<TakenToken> &taken() const { return takenTokens; }
 
 protected:
+  std::vector<Move> moves;
   std::vector<TakenToken> takenTokens;
 };
 
@@ -121,8 +124,8 @@ public:
   explicit TreeSearch(SearchRules rules) : rules(std::move(rules)) {}
 
   int liveCount() const override { return static_cast<int>(live.size()); }
-  std::vector<int32_t> output(int row) const override { return tree.ids(live[row]); }
-  std::vector<Move> force(Candidate token) override;
+  void appendOutput(int row, std::vector<int32_t> &ids) const override { tree.appendIds(live[row], ids); }
+  const std::vector<Move> &force(Candidate token) override;
   std::vector<Hypothesis> results(size_t count) const override;
 
 protected:
@@ -138,11 +141,21 @@ protected:
 class BeamSearch final : public TreeSearch {
 public:
   using TreeSearch::TreeSearch;
-  std::vector<Move> advance(CandidateLists candidates) override;
+  const std::vector<Move> &advance(CandidateLists candidates) override;
 
 private:
+  /// A continuation of live hypothesis `parent`.
+  struct Continuation {
+    int parent;
+    Candidate candidate;
+    double total;
+  };
+
+  static bool isBetter(const Continuation &a, const Continuation &b);
   bool mustStop(bool isLastStep) const;
 
+  std::vector<Continuation> best; // of a step
+  std::vector<int> next;          // what `live` becomes
   bool bestHasEnded = false;
 };
 

@@ -88,13 +88,13 @@ void Session::allocate() {
   labels.resize(room.batch * mostPositions());
 }
 
-void Session::callFor(uint32_t use, const char *entry, std::vector<void *> tensors) {
+void Session::callFor(uint32_t use, const char *entry, const std::vector<void *> &tensors) {
   const char *name = use == ATTNRT_USE_DECODE   ? "ATTNRT_USE_DECODE"
                      : use == ATTNRT_USE_SAMPLE ? "ATTNRT_USE_SAMPLE"
                      : use == ATTNRT_USE_SCORE  ? "ATTNRT_USE_SCORE"
                                                 : "ATTNRT_USE_ATTEND";
   check((room.uses & use) != 0, ATTNRT_INVALID_ARGUMENT, "the session was created without ", name);
-  call(entry, std::move(tensors));
+  call(entry, tensors);
 }
 
 void Session::placePart(std::span<const attnrt_ids> sources, const Part &part) {
@@ -194,33 +194,35 @@ void Session::placeRows(const std::vector<StepRow> &next) {
 
 void Session::moveRows(const std::vector<StepRow> &next) {
   const int64_t capacity = size(Capacity);
-  const std::vector<int> parents = liveSlots;
+  parentSlots.swap(liveSlots);
   placeRows(next);
   std::fill_n(ids.begin(), stepRows, 0);
   std::fill_n(sentences.begin(), stepRows, 0);
   std::fill_n(nextPositions.begin(), stepRows, 0);
-  for (int64_t slot = 0; slot < stepRows; ++slot)
-    std::fill_n(nextAncestors.as<int32_t>() + slot * capacity, capacity, static_cast<int32_t>(slot));
   size(History) = 1;
+  for (const StepRow &row : next)
+    size(History) = std::max<int64_t>(size(History), positions[parentSlots[row.parent]] + 2);
+  for (int64_t slot = 0; slot < stepRows; ++slot) // no more are read
+    std::fill_n(nextAncestors.as<int32_t>() + slot * capacity, size(History), static_cast<int32_t>(slot));
   for (size_t row = 0; row < next.size(); ++row) {
-    const int slot = liveSlots[row], parent = parents[next[row].parent];
+    const int slot = liveSlots[row], parent = parentSlots[next[row].parent];
     const int32_t position = positions[parent] + 1;
     std::copy_n(ancestors.as<int32_t>() + parent * capacity, position,
                 nextAncestors.as<int32_t>() + slot * capacity);
     ids[slot] = next[row].id;
     sentences[slot] = stateRows[next[row].sentence];
     nextPositions[slot] = position;
-    size(History) = std::max<int64_t>(size(History), position + 1);
   }
   std::swap(ancestors, nextAncestors);
   positions.swap(nextPositions);
 }
 
-std::vector<void *> Session::stepArguments() {
+void Session::placeStepArguments() {
   size(Row) = stepRows;
   if (hasPrompts())
-    return {ids.data(), positions.data(), ancestors.data()};
-  return {ids.data(), positions.data(), sentences.data(), ancestors.data(), sourceLengths.data()};
+    stepTensors = {ids.data(), positions.data(), ancestors.data()};
+  else
+    stepTensors = {ids.data(), positions.data(), sentences.data(), ancestors.data(), sourceLengths.data()};
 }
 
 /// (1 + ends) for each hypothesis of the beam, and those that may turn out to be forbidden (the end token
@@ -232,18 +234,18 @@ int Session::mostCandidates() const {
 }
 
 void Session::step(int count) {
-  std::vector<void *> tensors = stepArguments();
+  placeStepArguments();
   size(Candidate) = count;
-  tensors.push_back(results.data());
-  tensors.push_back(candidateIds.data());
-  callFor(ATTNRT_USE_DECODE, "step", std::move(tensors));
+  stepTensors.push_back(results.data());
+  stepTensors.push_back(candidateIds.data());
+  callFor(ATTNRT_USE_DECODE, "step", stepTensors);
 }
 
 void Session::logits() {
-  std::vector<void *> tensors = stepArguments();
-  tensors.push_back(results.data());
-  tensors.push_back(logSums.data());
-  callFor(ATTNRT_USE_SAMPLE, "logits", std::move(tensors));
+  placeStepArguments();
+  stepTensors.push_back(results.data());
+  stepTensors.push_back(logSums.data());
+  callFor(ATTNRT_USE_SAMPLE, "logits", stepTensors);
 }
 
 /// The position whose token the target's first one follows: the prompt's last one, or the start token.
@@ -295,7 +297,7 @@ std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targe
   if (!hasPrompts())
     tensors.push_back(sourceLengths.data());
   tensors.push_back(results.data());
-  callFor(ATTNRT_USE_SCORE, "score", std::move(tensors));
+  callFor(ATTNRT_USE_SCORE, "score", tensors);
   std::vector<std::vector<float>> all;
   for (size_t t = 0; t < targets.size(); ++t) {
     const float *first = results.as<float>() + stateRows[t] * longest + firstLabel(t);

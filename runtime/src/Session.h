@@ -67,8 +67,8 @@ private:
   void resolve();
   void allocate();
   int64_t arenaFor(uint32_t use, const char *entry) const;
-  void callFor(uint32_t use, const char *entry, std::vector<void *> tensors);
-  std::vector<void *> stepArguments();
+  void callFor(uint32_t use, const char *entry, const std::vector<void *> &tensors);
+  void placeStepArguments();
   bool hasPrompts() const { return !owner->decoder().hasSource; }
   int64_t mostPositions() const { return int64_t(room.target) + (hasPrompts() ? room.source : 0); }
   int64_t arenaForEncoding(int64_t tokens, int64_t longest);
@@ -96,8 +96,9 @@ private:
   Memory candidateIds;                            // int32, row x candidate
   std::vector<float> logSums;                     // row
   std::vector<int32_t> targetIds, labels;         // batch x target
-  std::vector<int> liveSlots;                     // of each live row: its place in the vectors above
-  int stepRows = 0;                               // up to the last of them
+  std::vector<int> liveSlots, parentSlots; // of each live row, now and before: its place in those above
+  std::vector<void *> stepTensors;         // of a step's entry
+  int stepRows = 0;                        // up to the last of them
 };
 
 } // namespace attnrt

@@ -43,24 +43,16 @@ void forbidBadWords(std::span<const int32_t> history, const std::vector<std::vec
   }
 }
 
-/// All that was read: of a prompt `history` has only the last token's place.
-std::vector<int32_t> readBefore(const SentenceRules &sentence, std::span<const int32_t> history) {
-  std::vector<int32_t> read = sentence.prompt;
-  read.insert(read.end(), history.begin() + (read.empty() ? 0 : 1), history.end());
-  return read;
-}
-
 /// Sorted; without the tokens that are always suppressed. `position` counts the output's tokens.
-std::vector<int32_t> findForbidden(const TokenRules &rules, const SentenceRules &sentence, size_t position,
-                                   std::span<const int32_t> history) {
+std::vector<int32_t> findForbidden(const TokenRules &rules, const SentenceRules &sentence, const Past &past) {
   std::vector<int32_t> forbidden;
-  if (position < static_cast<size_t>(rules.minLength))
+  if (past.position < static_cast<size_t>(rules.minLength))
     forbidden.insert(forbidden.end(), rules.ends.begin(), rules.ends.end());
-  if (position == sentence.forced.size())
+  if (past.position == sentence.forced.size())
     forbidden.insert(forbidden.end(), rules.beginSuppressed.begin(), rules.beginSuppressed.end());
   if (rules.noRepeatNgramSize > 0)
-    forbidRepeatedNgrams(history, rules.noRepeatNgramSize, forbidden);
-  forbidBadWords(history, rules.badWords, forbidden);
+    forbidRepeatedNgrams(past.read, rules.noRepeatNgramSize, forbidden);
+  forbidBadWords(past.read, rules.badWords, forbidden);
   sortAndDeduplicate(forbidden);
   return forbidden;
 }
@@ -89,8 +81,7 @@ void checkBest(const NextTokens &next) {
 }
 
 /// The best `count` tokens by the model's own probability: a heap whose worst is on top.
-std::vector<Candidate> readBest(const NextTokens &next, size_t count) {
-  std::vector<Candidate> best;
+void readBest(const NextTokens &next, size_t count, std::vector<Candidate> &best) {
   best.reserve(count);
   for (size_t i = 0; i < next.logits.size(); ++i) {
     if (best.size() == count && next.logits[i] - next.logSum <= best.front().logProbability)
@@ -102,35 +93,33 @@ std::vector<Candidate> readBest(const NextTokens &next, size_t count) {
     best.push_back(readToken(next, i));
     std::push_heap(best.begin(), best.end(), isMoreProbable);
   }
-  return best;
 }
 
-std::vector<Candidate> readListed(const NextTokens &next, const std::vector<int32_t> &ids) {
-  std::vector<Candidate> listed;
+void readListed(const NextTokens &next, const std::vector<int32_t> &ids, std::vector<Candidate> &listed) {
   for (const int32_t id : ids)
     listed.push_back(readToken(next, id));
-  return listed;
 }
 
 /// A list ends early where the model gives no more than its first tokens any probability.
-std::vector<Candidate> readAll(const NextTokens &next) {
-  std::vector<Candidate> all;
+void readAll(const NextTokens &next, std::vector<Candidate> &all) {
   all.reserve(next.logits.size());
   for (size_t i = 0; i < next.logits.size() && !(next.ids && i > 0 && next.ids[i] == -1); ++i)
     all.push_back(readToken(next, i));
-  return all;
 }
 
 /// Rules that only make tokens worse need the best `count`: as many more than wanted as they can touch. Rules
 /// that make some better, or look at the sum of all, need every token.
-std::vector<Candidate> readTokens(const TokenRules &rules, const SentenceRules &sentence,
-                                  const NextTokens &next, size_t count) {
+void readTokens(const TokenRules &rules, const SentenceRules &sentence, const NextTokens &next, size_t count,
+                std::vector<Candidate> &tokens) {
   if (!sentence.shortlist.empty())
-    return readListed(next, sentence.shortlist);
+    return readListed(next, sentence.shortlist, tokens);
   if (next.ids)
     checkBest(next);
   const bool needsEvery = next.ids || rules.repetitionPenalty < 1 || rules.renormalizes;
-  return needsEvery || count >= next.logits.size() ? readAll(next) : readBest(next, count);
+  if (needsEvery || count >= next.logits.size())
+    readAll(next, tokens);
+  else
+    readBest(next, count, tokens);
 }
 
 /// Keskar et al. 2019 (CTRL), in the form for any sign. `logSum`: what logits are above the scores, or 0
@@ -161,31 +150,29 @@ int TokenRules::forbiddable() const {
                           (minLength > 0 ? ends.size() : 0));
 }
 
-int countTouched(const TokenRules &rules, const SentenceRules &sentence, std::span<const int32_t> history) {
-  const std::vector<int32_t> read = readBefore(sentence, history);
+int countTouched(const TokenRules &rules, std::span<const int32_t> read) {
   std::vector<int32_t> touched;
   if (rules.repetitionPenalty > 1)
-    touched = read;
+    touched.assign(read.begin(), read.end());
   if (rules.noRepeatNgramSize > 0)
     forbidRepeatedNgrams(read, rules.noRepeatNgramSize, touched);
   sortAndDeduplicate(touched);
   return static_cast<int>(touched.size());
 }
 
-std::vector<Candidate> chooseCandidates(const TokenRules &rules, const SentenceRules &sentence,
-                                        std::span<const int32_t> history, const NextTokens &next,
-                                        size_t wanted) {
-  if (rules.forcedLast && history.size() == static_cast<size_t>(sentence.maxLength))
-    return {{*rules.forcedLast, 0, 0}};
-  const std::vector<int32_t> read = readBefore(sentence, history);
-  const std::vector<int32_t> forbidden = findForbidden(rules, sentence, history.size() - 1, read);
+void chooseCandidates(const TokenRules &rules, const SentenceRules &sentence, const Past &past,
+                      const NextTokens &next, size_t wanted, std::vector<Candidate> &candidates) {
+  candidates.clear();
+  if (rules.forcedLast && past.position + 1 == static_cast<size_t>(sentence.maxLength))
+    return candidates.push_back({*rules.forcedLast, 0, 0});
+  const std::vector<int32_t> forbidden = findForbidden(rules, sentence, past);
   std::vector<int32_t> repeated;
   if (rules.repetitionPenalty != 1) {
-    repeated = read;
+    repeated.assign(past.read.begin(), past.read.end());
     sortAndDeduplicate(repeated);
   }
   const size_t touched = rules.suppressed.size() + forbidden.size() + repeated.size();
-  std::vector<Candidate> candidates = readTokens(rules, sentence, next, wanted + touched);
+  readTokens(rules, sentence, next, wanted + touched, candidates);
   std::erase_if(candidates, [&](const Candidate &candidate) {
     return candidate.logProbability == -std::numeric_limits<float>::infinity() ||
            contains(forbidden, candidate.id) || contains(rules.suppressed, candidate.id);
@@ -193,7 +180,6 @@ std::vector<Candidate> chooseCandidates(const TokenRules &rules, const SentenceR
   penalizeRepeated(candidates, repeated, rules.repetitionPenalty, rules.penalizesLogits ? next.logSum : 0);
   if (rules.renormalizes)
     renormalize(candidates);
-  return candidates;
 }
 
 } // namespace attnrt

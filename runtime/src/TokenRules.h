@@ -52,6 +52,8 @@ struct TokenRules {
   }
   /// Whether they have to where many tokens came before (see countTouched).
   bool lookBack() const { return noRepeatNgramSize > 0 || repetitionPenalty > 1; }
+  /// Whether what was read before changes what may come next.
+  bool needsPast() const { return lookBack() || repetitionPenalty != 1 || !badWords.empty(); }
 };
 
 /// What a sentence adds to the request's rules.
@@ -63,14 +65,20 @@ struct SentenceRules {
   std::vector<int32_t> shortlist; // sorted, the end token among them; empty: all tokens are allowed
 };
 
-/// How many tokens the rules that look back forbid or make worse after `history` (see chooseCandidates).
-int countTouched(const TokenRules &rules, const SentenceRules &sentence, std::span<const int32_t> history);
+/// What came before a token.
+struct Past {
+  size_t position;               // of the token in the output
+  std::span<const int32_t> read; // the prompt or the start token, then the output; nobody looks without
+                                 // TokenRules::needsPast()
+};
 
-/// The tokens that may follow `history` (the start token or the prompt's last one, then the output so far):
-/// at least the best `wanted` by score, or all that are allowed, in no particular order.
-std::vector<Candidate> chooseCandidates(const TokenRules &rules, const SentenceRules &sentence,
-                                        std::span<const int32_t> history, const NextTokens &next,
-                                        size_t wanted);
+/// How many tokens the rules that look back forbid or make worse after `read` (see Past).
+int countTouched(const TokenRules &rules, std::span<const int32_t> read);
+
+/// Replaces `candidates` by the tokens that may follow `past`: at least the best `wanted` by score, or all
+/// that are allowed, in no particular order.
+void chooseCandidates(const TokenRules &rules, const SentenceRules &sentence, const Past &past,
+                      const NextTokens &next, size_t wanted, std::vector<Candidate> &candidates);
 
 } // namespace attnrt
 

@@ -1,10 +1,12 @@
-//===- CountAllocations.cpp - compiled entries allocate nothing --------------===//
+//===- CountAllocations.cpp - entries and steps allocate nothing --------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // usage: CountAllocations BUNDLE...
-// Calls every entry of each bundle on one thread and on two. After the first call of an entry no function
-// that gives memory may be called, by any thread. This program's definitions of those functions count.
+// Calls every entry of each bundle on one thread and on two, and decodes with models. After the first call of
+// an entry, and between two steps of a request, no function that gives memory may be called, by any thread.
+// This program's definitions of those functions count.
 
+#include "attnrt/attnrt.h"
 #include "runtime/src/KernelContext.h"
 #include "runtime/src/Memory.h"
 
@@ -141,6 +143,49 @@ void checkEntry(const Model &model, int index, int64_t size, int threads) {
   }
 }
 
+void require(attnrt_status status) { check(status == ATTNRT_OK, status, attnrt_last_error()); }
+
+/// How many allocations a request of 8 sentences with outputs of `length` tokens makes.
+long countOfDecode(attnrt_session *session, attnrt_decode_options options, int length) {
+  options.max_length = length;
+  const int32_t ids[] = {4, 5, 6};
+  const std::vector<attnrt_ids> sources(8, {3, ids});
+  attnrt_result *result = nullptr;
+  const long found =
+      count([&] { require(attnrt_decode(session, sources.size(), sources.data(), &options, &result)); });
+  attnrt_hypothesis best;
+  require(attnrt_result_get(result, 0, 0, &best));
+  check(best.ids.count == static_cast<size_t>(length), ATTNRT_INTERNAL, "an output is short");
+  attnrt_result_destroy(result);
+  return found;
+}
+
+/// Steps 32 to 64 allocate nothing but what each sentence's tree of hypotheses grows by: it doubles once or
+/// twice.
+void checkDecode(const Model &model, const char *bundle, int beam) {
+  attnrt_model *handle;
+  require(attnrt_model_load(bundle, nullptr, &handle));
+  attnrt_session_options room;
+  attnrt_session_options_init(handle, &room);
+  room.batch = 8, room.beam = beam, room.source = 8, room.target = 64, room.threads = 2;
+  attnrt_session *session;
+  require(attnrt_session_create(handle, &room, &session));
+  attnrt_decode_options options;
+  attnrt_decode_options_init(handle, &options);
+  options.beam = beam;
+  options.suppressed_count = model.decoder().tokens.ends.size();
+  options.suppressed = model.decoder().tokens.ends.data();
+  countOfDecode(session, options, 64);
+  const long found = countOfDecode(session, options, 64) - countOfDecode(session, options, 32);
+  if (found > 2 * 8) {
+    std::cout << model.manifest().name << ": 32 steps with a beam of " << beam << " allocate " << found
+              << " times\n";
+    ++failures;
+  }
+  attnrt_session_destroy(session);
+  attnrt_model_destroy(handle);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -153,6 +198,9 @@ int main(int argc, char **argv) {
         for (const int threads : {1, 2})
           for (size_t entry = 0; entry < model.manifest().entries.size(); ++entry)
             checkEntry(model, static_cast<int>(entry), size, threads);
+      for (const int beam : {1, 4})
+        if (model.manifest().findEntry("step") >= 0)
+          checkDecode(model, argv[i], beam);
     }
   } catch (const std::exception &error) {
     isCounting = false;

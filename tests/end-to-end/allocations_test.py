@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The compiled entries of a model and of a graph allocate nothing."""
+"""The compiled entries of a model and of a graph allocate nothing, nor do steps of decoding."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from bundles import ROOT, compile_bundle
 
 
 class Allocations(unittest.TestCase):
-    def test_no_entry_allocates(self):
+    def test_no_entry_and_no_step_allocates(self):
         bundles = [compile_bundle(spec) for spec in (ROOT / "examples/korean-english/model.yaml", ROOT / "examples/textbook/biases.yaml")]
         done = subprocess.run([os.environ["COUNT_ALLOCATIONS"], *bundles], capture_output=True, text=True)
         self.assertEqual((0, ""), (done.returncode, done.stdout + done.stderr))
