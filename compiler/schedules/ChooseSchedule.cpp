@@ -147,6 +147,8 @@ static const char *chooseFunction(const CpuTarget &cpu, const LinearInputs &inpu
       return inputs.weight.in > FewTerms ? "attnc_multiply_widened_vectors" : nullptr;
     if (cpu.hasWideFloatVectors())
       return inputs.weight.in > FewTerms ? "attnc_multiply_widened_vectors_wide" : nullptr;
+    if (!cpu.isZen4)
+      return nullptr;
     return cpu.isZen5 ? "attnc_multiply_bfloat_vectors_ahead" : "attnc_multiply_bfloat_vectors";
   case WeightType::Integer:
     if (cpu.hasMatrixTiles)
