@@ -214,11 +214,12 @@ LogicalResult ViewFollower::writeState(attn::WriteStateOp op) {
   if (!state || !state.getOffset() || view.memory != attn::Memory::state || view.offset != op.getBegin(state))
     return op.emitError("stores a value that is not in the state's place");
   auto type = cast<RankedTensorType>(state.getType());
+  if (type.getRank() < 2 || attn::extentOf(type, 1) == view.extents[1])
+    return success();
   SizeAttr apart = SizeAttr::getConstant(op.getContext(), view.element.getIntOrFloatBitWidth() / 8);
   for (unsigned axis = 1; axis < type.getRank(); ++axis)
     apart = apart.times(attn::extentOf(type, axis));
-  if (extentsOf(type)[1] != view.extents[1])
-    code.spread.push_back({view, apart});
+  code.spread.push_back({view, apart});
   return success();
 }
 
