@@ -31,6 +31,14 @@ class TransformerBase(unittest.TestCase):
         for threads in 1, 2, 3:  # 60 x 30 tokens, of which 512 are encoded together by each thread
             self.assertEqual(alone, attnc("run", self.bundle, *options, "--batch", 60, "--threads", threads, text=text))
 
+    def test_short_sources_have_the_same_bits_beside_a_long_one(self):
+        lengths = [1, 3, 300, 129, 7, 3, 128, 40]  # states have room for 300 of each
+        text = "".join(" ".join(str(5 + (7 * s + 3 * i) % 900) for i in range(n)) + "\n" for s, n in enumerate(lengths))
+        for variant in set(variants()) & {"x86-64", "avx2", "avx512", "zen4", "zen5"}:
+            options = ["--ids", "--json", "--max-length", 3, "--beam", 2, "--variant", variant]
+            alone = attnc("run", self.bundle, *options, "--batch", 1, text=text)
+            self.assertEqual(alone, attnc("run", self.bundle, *options, "--batch", 8, "--threads", 2, text=text), variant)
+
     def bench(self, *options):
         return json.loads(attnc("bench", self.bundle, *options, "--seconds", 0, "--json"))
 
