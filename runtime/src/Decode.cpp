@@ -22,7 +22,8 @@ public:
           const CancelFlag *cancel)
       : session(session), sources(sources), options(options), cancel(cancel),
         rules(makeDecodeRules(session.model(), sources.size(), options)),
-        vocabulary(session.model().decoder().targetVocabulary) {}
+        vocabulary(session.model().decoder().targetVocabulary), chooser(rules.tokens),
+        sampler(rules.sampling) {}
 
   std::vector<std::vector<Hypothesis>> run();
 
@@ -30,7 +31,7 @@ private:
   void begin();
   void usePrompt(SentenceRules &sentence, attnrt_ids prompt) const;
   void scorePrefixes();
-  std::unique_ptr<Search> makeSearch(size_t sentence) const;
+  std::unique_ptr<Search> makeSearch(size_t sentence);
   std::span<const int32_t> readBefore(size_t sentence, int hypothesis);
   int candidatesWanted();
   void step();
@@ -56,6 +57,8 @@ private:
   int stepCandidates = 0;                        // or the best of each row
 
   // Kept, so that steps allocate nothing.
+  TokenChooser chooser;
+  Sampler sampler;
   std::vector<StepRow> next;
   std::vector<int32_t> read;
   std::vector<std::vector<Candidate>> candidates; // of each of a sentence's hypotheses
@@ -108,11 +111,11 @@ void Decoder::scorePrefixes() {
       rules.sentences[s].forced[i] = {forced[s][i], scores[s][i], scores[s][i]};
 }
 
-std::unique_ptr<Search> Decoder::makeSearch(size_t sentence) const {
+std::unique_ptr<Search> Decoder::makeSearch(size_t sentence) {
   SearchRules search = rules.search;
   search.maxLength = rules.sentences[sentence].maxLength;
   if (rules.samples)
-    return std::make_unique<SampleSearch>(search, rules.sampling, options.first_sentence + sentence);
+    return std::make_unique<SampleSearch>(search, sampler, options.first_sentence + sentence);
   if (rules.alternatives)
     return std::make_unique<AlternativesSearch>(search, search.nBest, rules.minAlternativeProbability);
   if (rules.groups > 1)
@@ -123,6 +126,7 @@ std::unique_ptr<Search> Decoder::makeSearch(size_t sentence) const {
 /// The prompt or the start token, then the output; until the next call.
 std::span<const int32_t> Decoder::readBefore(size_t sentence, int hypothesis) {
   const SentenceRules &own = rules.sentences[sentence];
+  read.reserve(own.prompt.size() + 1 + own.maxLength);
   read = own.prompt;
   if (read.empty())
     read.push_back(own.start);
@@ -136,7 +140,7 @@ int Decoder::candidatesWanted() {
   int touched = 0;
   for (size_t s = 0; rules.tokens.lookBack() && s < searches.size(); ++s)
     for (int i = 0; i < searches[s]->liveCount(); ++i)
-      touched = std::max(touched, countTouched(rules.tokens, readBefore(s, i)));
+      touched = std::max(touched, chooser.countTouched(readBefore(s, i)));
   return std::min(rules.candidatesWanted() + touched, vocabulary);
 }
 
@@ -171,7 +175,7 @@ const std::vector<Move> &Decoder::advanceSentence(size_t sentence, int firstRow,
   for (int i = 0; i < search.liveCount(); ++i) {
     const Past past{static_cast<size_t>(position),
                     rules.tokens.needsPast() ? readBefore(sentence, i) : std::span<const int32_t>()};
-    chooseCandidates(rules.tokens, own, past, nextTokens(firstRow + i), wanted, candidates[i]);
+    chooser.choose(own, past, nextTokens(firstRow + i), wanted, candidates[i]);
   }
   return search.advance(std::span(candidates).first(search.liveCount()));
 }

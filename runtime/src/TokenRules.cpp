@@ -17,6 +17,12 @@ bool contains(const std::vector<int32_t> &sorted, int32_t id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);
 }
 
+/// Lists that grow by one in each step seldom move.
+template <typename T> void reserve(std::vector<T> &list, size_t count) {
+  if (list.capacity() < count)
+    list.reserve(2 * count);
+}
+
 void sortAndDeduplicate(std::vector<int32_t> &ids) {
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -43,20 +49,6 @@ void forbidBadWords(std::span<const int32_t> history, const std::vector<std::vec
   }
 }
 
-/// Sorted; without the tokens that are always suppressed. `position` counts the output's tokens.
-std::vector<int32_t> findForbidden(const TokenRules &rules, const SentenceRules &sentence, const Past &past) {
-  std::vector<int32_t> forbidden;
-  if (past.position < static_cast<size_t>(rules.minLength))
-    forbidden.insert(forbidden.end(), rules.ends.begin(), rules.ends.end());
-  if (past.position == sentence.forced.size())
-    forbidden.insert(forbidden.end(), rules.beginSuppressed.begin(), rules.beginSuppressed.end());
-  if (rules.noRepeatNgramSize > 0)
-    forbidRepeatedNgrams(past.read, rules.noRepeatNgramSize, forbidden);
-  forbidBadWords(past.read, rules.badWords, forbidden);
-  sortAndDeduplicate(forbidden);
-  return forbidden;
-}
-
 bool isMoreProbable(const Candidate &a, const Candidate &b) {
   return a.logProbability != b.logProbability ? a.logProbability > b.logProbability : a.id < b.id;
 }
@@ -80,46 +72,88 @@ void checkBest(const NextTokens &next) {
         "): are its weights damaged?");
 }
 
-/// The best `count` tokens by the model's own probability: a heap whose worst is on top.
-void readBest(const NextTokens &next, size_t count, std::vector<Candidate> &best) {
-  best.reserve(count);
-  for (size_t i = 0; i < next.logits.size(); ++i) {
-    if (best.size() == count && next.logits[i] - next.logSum <= best.front().logProbability)
-      continue;
-    if (best.size() == count) {
-      std::pop_heap(best.begin(), best.end(), isMoreProbable);
-      best.pop_back();
-    }
-    best.push_back(readToken(next, i));
+/// Tokens that the model gives no probability are left out.
+void append(const NextTokens &next, size_t at, std::vector<Candidate> &tokens) {
+  const Candidate token = readToken(next, at);
+  if (token.logProbability != -std::numeric_limits<float>::infinity())
+    tokens.push_back(token);
+}
+
+/// How many of the logits are above `least` as log-probabilities, or are no numbers: as loops that count have
+/// no way out, compilers make vectors of them.
+int countAbove(std::span<const float> logits, float logSum, float least) {
+  int count = 0;
+  for (const float logit : logits)
+    count += !(logit - logSum <= least);
+  return count;
+}
+
+/// `best` is a heap of up to `count` tokens, whose worst is on top.
+void putAmongBest(const NextTokens &next, size_t at, size_t count, std::vector<Candidate> &best) {
+  if (best.size() == count && next.logits[at] - next.logSum <= best.front().logProbability)
+    return;
+  if (best.size() == count) {
+    std::pop_heap(best.begin(), best.end(), isMoreProbable);
+    best.pop_back();
+  }
+  const size_t before = best.size();
+  append(next, at, best);
+  if (best.size() > before)
     std::push_heap(best.begin(), best.end(), isMoreProbable);
+}
+
+/// The best `count` tokens by the model's own probability. Most blocks of tokens have none of them.
+void readBest(const NextTokens &next, size_t count, std::vector<Candidate> &best) {
+  constexpr size_t blockSize = 64;
+  reserve(best, count);
+  for (size_t begin = 0; begin < next.logits.size(); begin += blockSize) {
+    const size_t size = std::min(blockSize, next.logits.size() - begin);
+    if (best.size() == count &&
+        countAbove(next.logits.subspan(begin, size), next.logSum, best.front().logProbability) == 0)
+      continue;
+    for (size_t i = 0; i < size; ++i)
+      putAmongBest(next, begin + i, count, best);
   }
 }
 
 void readListed(const NextTokens &next, const std::vector<int32_t> &ids, std::vector<Candidate> &listed) {
   for (const int32_t id : ids)
-    listed.push_back(readToken(next, id));
+    append(next, id, listed);
 }
 
 /// A list ends early where the model gives no more than its first tokens any probability.
-void readAll(const NextTokens &next, std::vector<Candidate> &all) {
-  all.reserve(next.logits.size());
-  for (size_t i = 0; i < next.logits.size() && !(next.ids && i > 0 && next.ids[i] == -1); ++i)
-    all.push_back(readToken(next, i));
+void readGiven(const NextTokens &next, std::vector<Candidate> &given) {
+  checkBest(next);
+  for (size_t i = 0; i < next.logits.size() && !(i > 0 && next.ids[i] == -1); ++i)
+    append(next, i, given);
 }
 
-/// Rules that only make tokens worse need the best `count`: as many more than wanted as they can touch. Rules
-/// that make some better, or look at the sum of all, need every token.
-void readTokens(const TokenRules &rules, const SentenceRules &sentence, const NextTokens &next, size_t count,
-                std::vector<Candidate> &tokens) {
-  if (!sentence.shortlist.empty())
-    return readListed(next, sentence.shortlist, tokens);
-  if (next.ids)
-    checkBest(next);
-  const bool needsEvery = next.ids || rules.repetitionPenalty < 1 || rules.renormalizes;
-  if (needsEvery || count >= next.logits.size())
-    readAll(next, tokens);
-  else
-    readBest(next, count, tokens);
+void readRange(const NextTokens &next, int32_t begin, int32_t end, std::vector<Candidate> &tokens) {
+  const size_t before = tokens.size();
+  tokens.resize(before + (end - begin));
+  Candidate *out = tokens.data() + before;
+  int unusual = 0;
+  for (int32_t id = begin; id < end; ++id) {
+    const float logProbability = next.logits[id] - next.logSum;
+    *out++ = {id, logProbability, logProbability};
+    unusual += !(logProbability > -std::numeric_limits<float>::infinity());
+  }
+  if (unusual == 0)
+    return;
+  tokens.resize(before);
+  for (int32_t id = begin; id < end; ++id)
+    append(next, id, tokens);
+}
+
+/// All tokens but `forbidden`.
+void readAll(const NextTokens &next, const std::vector<int32_t> &forbidden, std::vector<Candidate> &tokens) {
+  tokens.reserve(next.logits.size());
+  int32_t begin = 0;
+  for (const int32_t id : forbidden) {
+    readRange(next, begin, id, tokens);
+    begin = id + 1;
+  }
+  readRange(next, begin, next.vocabulary, tokens);
 }
 
 /// Keskar et al. 2019 (CTRL), in the form for any sign. `logSum`: what logits are above the scores, or 0
@@ -150,34 +184,64 @@ int TokenRules::forbiddable() const {
                           (minLength > 0 ? ends.size() : 0));
 }
 
-int countTouched(const TokenRules &rules, std::span<const int32_t> read) {
-  std::vector<int32_t> touched;
+int TokenChooser::countTouched(std::span<const int32_t> read) {
+  repeated.clear();
+  reserve(repeated, 2 * read.size());
   if (rules.repetitionPenalty > 1)
-    touched.assign(read.begin(), read.end());
+    repeated.assign(read.begin(), read.end());
   if (rules.noRepeatNgramSize > 0)
-    forbidRepeatedNgrams(read, rules.noRepeatNgramSize, touched);
-  sortAndDeduplicate(touched);
-  return static_cast<int>(touched.size());
+    forbidRepeatedNgrams(read, rules.noRepeatNgramSize, repeated);
+  sortAndDeduplicate(repeated);
+  return static_cast<int>(repeated.size());
 }
 
-void chooseCandidates(const TokenRules &rules, const SentenceRules &sentence, const Past &past,
-                      const NextTokens &next, size_t wanted, std::vector<Candidate> &candidates) {
+/// `position` counts the output's tokens.
+void TokenChooser::findForbidden(const SentenceRules &sentence, const Past &past) {
+  forbidden = rules.suppressed;
+  if (past.position < static_cast<size_t>(rules.minLength))
+    forbidden.insert(forbidden.end(), rules.ends.begin(), rules.ends.end());
+  if (past.position == sentence.forced.size())
+    forbidden.insert(forbidden.end(), rules.beginSuppressed.begin(), rules.beginSuppressed.end());
+  if (rules.noRepeatNgramSize > 0)
+    forbidRepeatedNgrams(past.read, rules.noRepeatNgramSize, forbidden);
+  forbidBadWords(past.read, rules.badWords, forbidden);
+  sortAndDeduplicate(forbidden);
+}
+
+/// Rules that only make tokens worse need the best few: as many more than wanted as they can touch. Rules
+/// that make some better, or look at the sum of all, need every token.
+void TokenChooser::read(const SentenceRules &sentence, const NextTokens &next, size_t wanted,
+                        std::vector<Candidate> &tokens) const {
+  const size_t count = wanted + forbidden.size() + repeated.size();
+  const bool hasList = !sentence.shortlist.empty();
+  if (!hasList && !next.ids &&
+      (rules.repetitionPenalty < 1 || rules.renormalizes || count >= next.logits.size()))
+    return readAll(next, forbidden, tokens);
+  if (hasList)
+    readListed(next, sentence.shortlist, tokens);
+  else if (next.ids)
+    readGiven(next, tokens);
+  else
+    readBest(next, count, tokens);
+  if (!forbidden.empty())
+    std::erase_if(tokens, [&](const Candidate &candidate) { return contains(forbidden, candidate.id); });
+}
+
+void TokenChooser::choose(const SentenceRules &sentence, const Past &past, const NextTokens &next,
+                          size_t wanted, std::vector<Candidate> &candidates) {
   candidates.clear();
   if (rules.forcedLast && past.position + 1 == static_cast<size_t>(sentence.maxLength))
     return candidates.push_back({*rules.forcedLast, 0, 0});
-  const std::vector<int32_t> forbidden = findForbidden(rules, sentence, past);
-  std::vector<int32_t> repeated;
+  findForbidden(sentence, past);
+  repeated.clear();
   if (rules.repetitionPenalty != 1) {
+    reserve(repeated, past.read.size());
     repeated.assign(past.read.begin(), past.read.end());
     sortAndDeduplicate(repeated);
   }
-  const size_t touched = rules.suppressed.size() + forbidden.size() + repeated.size();
-  readTokens(rules, sentence, next, wanted + touched, candidates);
-  std::erase_if(candidates, [&](const Candidate &candidate) {
-    return candidate.logProbability == -std::numeric_limits<float>::infinity() ||
-           contains(forbidden, candidate.id) || contains(rules.suppressed, candidate.id);
-  });
-  penalizeRepeated(candidates, repeated, rules.repetitionPenalty, rules.penalizesLogits ? next.logSum : 0);
+  read(sentence, next, wanted, candidates);
+  if (!repeated.empty())
+    penalizeRepeated(candidates, repeated, rules.repetitionPenalty, rules.penalizesLogits ? next.logSum : 0);
   if (rules.renormalizes)
     renormalize(candidates);
 }

@@ -72,13 +72,27 @@ struct Past {
                                  // TokenRules::needsPast()
 };
 
-/// How many tokens the rules that look back forbid or make worse after `read` (see Past).
-int countTouched(const TokenRules &rules, std::span<const int32_t> read);
+/// Applies the rules of a request. It keeps its memory from one token to the next, so it is for one thread.
+class TokenChooser {
+public:
+  explicit TokenChooser(const TokenRules &rules) : rules(rules) {}
 
-/// Replaces `candidates` by the tokens that may follow `past`: at least the best `wanted` by score, or all
-/// that are allowed, in no particular order.
-void chooseCandidates(const TokenRules &rules, const SentenceRules &sentence, const Past &past,
-                      const NextTokens &next, size_t wanted, std::vector<Candidate> &candidates);
+  /// How many tokens the rules that look back forbid or make worse after `read` (see Past).
+  int countTouched(std::span<const int32_t> read);
+
+  /// Replaces `candidates` by the tokens that may follow `past`: at least the best `wanted` by score, or all
+  /// that are allowed, in no particular order.
+  void choose(const SentenceRules &sentence, const Past &past, const NextTokens &next, size_t wanted,
+              std::vector<Candidate> &candidates);
+
+private:
+  void findForbidden(const SentenceRules &sentence, const Past &past);
+  void read(const SentenceRules &sentence, const NextTokens &next, size_t wanted,
+            std::vector<Candidate> &tokens) const;
+
+  const TokenRules &rules;
+  std::vector<int32_t> forbidden, repeated; // sorted
+};
 
 } // namespace attnrt
 
