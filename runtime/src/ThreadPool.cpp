@@ -39,8 +39,9 @@ uint64_t ticks() {
 #endif
 }
 
-/// 6 to 12 microseconds of a processor's ticks: about what it costs to wake a thread, and until it comes.
-constexpr uint64_t shortTicks = 24576;
+/// 2 to 4 microseconds of a processor's ticks: about what it costs until a thread that looks for work joins, and
+/// this one knows that it is done.
+constexpr uint64_t shortTicks = 8192;
 
 template <typename Condition> bool spinUntil(Condition holds) {
   for (int i = 0; i < spins; ++i) {

@@ -213,8 +213,15 @@ class OpenVino:
             if name.startswith("step"):
                 from openvino._offline_transformations import apply_make_stateful_transformation
                 apply_make_stateful_transformation(model, dict(zip(cache_names("past"), cache_names("new"))))
+                self.keep_weights(model)
             self.requests[name] = self.compile(model)
         return self.requests[name]
+
+    def keep_weights(self, model) -> None:
+        """Makes results of the weights of attention. Otherwise OpenVINO 2026.4 has given their memory to others before
+        it mixes the values, where a step of beams gathers its caches and has 16 keys or more; greedy steps are right."""
+        if any("order" in port.get_names() for port in model.inputs):
+            model.add_outputs([node.output(0) for node in model.get_ordered_ops() if node.get_type_name() == "Softmax"])
 
     def decode(self, row: Row) -> Callable[[], Outputs]:
         encoder, given, tensor = self.open("encoder"), numpy.array(sources(row)), self.library.Tensor
