@@ -47,7 +47,8 @@ private:
   llvm::StringMap<SizeAttr> extents; // of axes, by name
 
   static bool isReadInRows(Operation *op) {
-    return isa<attn::EmbedOp, attn::AddPositionsOp, attn::AppendOp, attn::LookupOp, attn::TakeOp>(op);
+    return isa<attn::EmbedOp, attn::AddPositionsOp, attn::RotaryOp, attn::AppendOp, attn::LookupOp,
+               attn::TakeOp>(op);
   }
 
   /// The table or cache that such an operation has.
@@ -56,6 +57,13 @@ private:
   }
 
   SizeAttr bytesOfRows(Operation *op) {
+    if (auto rotary = dyn_cast<attn::RotaryOp>(op)) { // all heads of a position read one row
+      auto heads = cast<RankedTensorType>(rotary.getType()),
+           table = cast<RankedTensorType>(rotary.getTable().getType());
+      return extent(heads, 0)
+          .times(extent(heads, 2))
+          .times(table.getDimSize(1) * bytesOfElement(rotary.getTable()));
+    }
     return elements(op->getResult(0)).times(bytesOfElement(wholeOf(op)));
   }
   SizeAttr bytesOfWhole(Operation *op) { return elements(wholeOf(op)).times(bytesOfElement(wholeOf(op))); }

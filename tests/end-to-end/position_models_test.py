@@ -153,6 +153,14 @@ class PositionModels(unittest.TestCase):
                     for output in outputs:
                         self.check_output(case, source, output)
 
+    def test_profiles_count_the_angles_of_a_step_alone(self):
+        bundle = Case(MODELS["rotary"]).bundle
+        report = json.loads(attnc("bench", bundle, "--batch", 3, "--source-length", 5, "--target-length", 4, "--seconds", 0,
+                                  "--profile", "--json"))
+        [line] = [line for line in report["kernels"] if line["entry"] == "step" and line["kernel"].startswith("rotary")]
+        row = 48 + 48 + 12 + 1  # before and after, a row of angles, the position
+        self.assertEqual(3 * row * 4, line["bytes"] / line["calls"])
+
     def check_output(self, case, source, output):
         """The steps' log-probabilities are those of the reference, which reads the whole output anew."""
         tokens = output["ids"] + [END] * output["ended"]
