@@ -15,7 +15,7 @@ import xml.dom.minidom
 PEERS = pathlib.Path(__file__).with_name("peers")
 sys.path.append(str(PEERS))
 
-from limits import limit_seconds  # noqa: E402
+from limits import best_limits, limit_seconds  # noqa: E402
 from rows import QUICK, Row, all_rows, choose  # noqa: E402
 
 LIMITS = {"threads": 1, "operations": {"f32": 2e11}, "read": {str(1 << 20): 1e11, str(1 << 27): 2e10}}
@@ -115,6 +115,13 @@ class Tolerances(unittest.TestCase):
                 self.spoil(name)
                 self.assertGreater(relative(wrong(ids).last_hidden_state.numpy(), wanted), tolerance(row))
                 self.doCleanups()
+
+
+class Limits(unittest.TestCase):
+    def test_the_higher_ones_count(self):
+        one = [{"threads": 1, "operations": {"f32": 1, "int8": 5}, "read": {"64": 3}}]
+        other = [{"threads": 1, "operations": {"f32": 2, "int8": 4}, "read": {"64": 2}}]
+        self.assertEqual([{"threads": 1, "operations": {"f32": 2, "int8": 5}, "read": {"64": 3}}], best_limits(one, other))
 
 
 class Written(unittest.TestCase):

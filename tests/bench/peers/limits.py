@@ -24,6 +24,12 @@ def read_limits(bench: pathlib.Path) -> list[dict]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def best_limits(one: list[dict], other: list[dict]) -> list[dict]:
+    """The higher ones of two measurements, of the same numbers of threads."""
+    return [{"threads": a["threads"], **{kind: {name: max(speed, b[kind][name]) for name, speed in a[kind].items()}
+                                         for kind in ("operations", "read")}} for a, b in zip(one, other, strict=True)]
+
+
 def seconds_of(operations: float, read: float, dtype: str, limits: dict) -> float:
     """What takes longer, products or reading `read` bytes of weights; small weights stay in a cache."""
     speeds = {int(size): speed for size, speed in limits["read"].items()}
