@@ -1,6 +1,7 @@
 //===- TokenRulesTest.cpp - rules for tokens against the oracle ---------------===//
 // SPDX-License-Identifier: Apache-2.0
 
+#include "runtime/src/TokenRules.h"
 #include "OracleFixture.h"
 
 #include <algorithm>
@@ -326,6 +327,47 @@ TEST_F(TokenRules, RulesThatSeeEveryTokenNeedTheirMemory) {
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, statusOf([&] { opened.decode({{Ids{3}}}, options); }));
   EXPECT_NE(std::string::npos, std::string(attnrt_last_error()).find("ATTNRT_USE_SAMPLE"))
       << attnrt_last_error();
+}
+
+/// Tokens are looked at in blocks, and in ranges between those that are forbidden.
+TEST(TokenChooser, TakesTheBestOfManyTokensThatAreAllowed) {
+  for (const int32_t vocabulary : {2, 63, 64, 65, 1000})
+    for (const size_t wanted : {1, 5, 64, 1000}) {
+      SCOPED_TRACE(std::to_string(wanted) + " of " + std::to_string(vocabulary));
+      std::vector<float> logits(vocabulary);
+      for (int32_t id = 0; id < vocabulary; ++id)
+        logits[id] = static_cast<float>(id * 7919 % 1009); // all differ
+      logits[vocabulary / 3] = -INFINITY;
+      attnrt::TokenRules rules;
+      for (const int32_t id : {1, 62, 64, 128, 129, 999})
+        if (id < vocabulary)
+          rules.suppressed.push_back(id);
+      std::vector<std::pair<float, int32_t>> allowed;
+      for (int32_t id = 0; id < vocabulary; ++id)
+        if (id != vocabulary / 3 && !std::binary_search(rules.suppressed.begin(), rules.suppressed.end(), id))
+          allowed.emplace_back(-logits[id], id);
+      std::sort(allowed.begin(), allowed.end());
+      std::vector<attnrt::Candidate> found;
+      attnrt::TokenChooser(rules).choose({}, {}, {logits, 2000, nullptr, vocabulary}, wanted, found);
+      std::sort(found.begin(), found.end(), [](auto &a, auto &b) { return a.score > b.score; });
+      ASSERT_GE(found.size(), std::min(wanted, allowed.size()));
+      ASSERT_LE(found.size(), allowed.size());
+      for (size_t i = 0; i < found.size(); ++i)
+        EXPECT_EQ(allowed[i].second, found[i].id) << "place " << i;
+    }
+}
+
+TEST(TokenChooser, RefusesANumberThatIsNone) {
+  for (const int32_t place : {0, 63, 64, 700, 999})
+    for (const size_t wanted : {1, 1000}) {
+      std::vector<float> logits(1000, -1);
+      logits[place] = NAN;
+      const attnrt::TokenRules rules;
+      std::vector<attnrt::Candidate> found;
+      EXPECT_THROW(attnrt::TokenChooser(rules).choose({}, {}, {logits, 0, nullptr, 1000}, wanted, found),
+                   std::exception)
+          << wanted << ", " << place;
+    }
 }
 
 } // namespace
