@@ -313,7 +313,17 @@ nlohmann::ordered_json describe(const Profile &profile) {
   return kernels;
 }
 
+static std::ofstream openPicture(const std::string &path) {
+  std::ofstream picture(path);
+  if (!picture)
+    throw std::runtime_error(path + ": cannot be written");
+  return picture;
+}
+
 void Bench::run(double loading) {
+  std::ofstream picture;
+  if (!options.picture.empty()) // before anything is measured, which would be lost
+    picture = openPicture(options.picture);
   session.startProfile();
   const Report first = firstRequest();
   session = makeSession(); // without a profile
@@ -344,11 +354,11 @@ void Bench::run(double loading) {
     kernels = profile();
     report["kernels"] = describe(kernels);
   }
-  if (!options.picture.empty() && !(std::ofstream(options.picture) << drawProfile(kernels)).flush())
-    throw std::runtime_error(options.picture + ": cannot be written");
   printReport(report, options.json);
   if (options.profile && !options.json)
     std::cout << '\n' << printProfile(kernels);
+  if (picture.is_open() && !(picture << drawProfile(kernels)).flush())
+    throw std::runtime_error(options.picture + ": cannot be written");
 }
 
 void bench(BenchOptions &options) {

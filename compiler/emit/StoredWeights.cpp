@@ -18,7 +18,10 @@ constexpr float LargestInteger = 127;
 int8_t toInteger(float value, float scale) {
   if (scale == 0)
     return 0;
-  return int8_t(std::clamp(std::nearbyint(value / scale), -LargestInteger, LargestInteger));
+  // Floats of this size have no bits below 1: the addition rounds, ties to even. A call of nearbyint takes
+  // several times as long, and each scale is looked for among eleven.
+  constexpr float rounding = 0x1.8p23f;
+  return int8_t(std::clamp(value / scale, -LargestInteger, LargestInteger) + rounding - rounding);
 }
 
 /// The sum of squares of what rounding to integers of `scale` loses.

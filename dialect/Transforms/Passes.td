@@ -1,7 +1,7 @@
 //===- Passes.td - passes over attn modules ---------------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// In the order in which the pipeline runs them: stepped, fused, outlined, planned.
+// In the order in which the pipeline runs them: stepped, fused, quantised, outlined, planned.
 
 #ifndef ATTN_PASSES
 #define ATTN_PASSES
@@ -27,7 +27,7 @@ def DeriveEntries : Attn_ModulePass<"attn-derive-entries"> {
     Of an encoder that stands alone, `predict` (its last argument `rows`, to `logits`); of a decoder that stands
     alone, `decode` (target_ids to logits), from which comes `prefill` as well: a step over all of a prompt.
 
-    Leaves: `encode` (writes states, returns nothing), `step`, `probabilities`, `score` and, where the decoder attends
+    Leaves: `encode` (writes states, returns nothing), `step`, `logits`, `score` and, where the decoder attends
     to the source, `attend`; no `decode`. Values of `decode` that depend on the source alone are computed in
     `encode`; the linear outputs among them that `decode` needs are states, and views of them stay with the reader.
 

@@ -88,7 +88,8 @@ void checkTensors(const std::string &entry, const std::vector<TensorInfo> &expec
 
 void checkSizes(const Manifest &manifest, std::initializer_list<const char *> names) {
   for (const char *name : names)
-    check(manifest.findSize(name) >= 0, ATTNRT_BAD_BUNDLE, "manifest.json: the size '", name, "' is missing");
+    check(manifest.findSize(name) >= 0, ATTNRT_BAD_BUNDLE, "manifest.json: the size '", name,
+          "' is missing: compile the bundle again if another version did");
 }
 
 /// The first `needed` must be there; the others serve single calls.

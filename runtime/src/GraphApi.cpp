@@ -66,8 +66,8 @@ attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, co
 
     const std::vector<int64_t> all(sizes, sizes + size_count);
     const CallArena arena(model->model->arenaBytes(index, all));
-    ThreadPool alone(1);
-    KernelContext context(pool ? *pool->executor : alone);
+    CallersThread alone;
+    KernelContext context(pool ? *pool->executor : static_cast<Executor &>(alone));
     attnrt_invocation invocation{};
     invocation.tensors = tensors;
     invocation.sizes = all.data();

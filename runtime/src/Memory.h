@@ -17,14 +17,14 @@ namespace attnrt {
 class Memory {
 public:
   Memory() = default;
-  explicit Memory(int64_t wanted) : bytes(wanted > 0 ? static_cast<size_t>(wanted) : 1) {
-    void *mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  explicit Memory(int64_t wanted) : bytes(wanted > 0 ? static_cast<size_t>(wanted) : 0) {
+    void *mapping = mmap(nullptr, mappedBytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     check(mapping != MAP_FAILED, ATTNRT_OUT_OF_MEMORY, "no memory for ", bytes, " bytes");
     begin = static_cast<char *>(mapping);
   }
   ~Memory() {
     if (begin)
-      munmap(begin, bytes);
+      munmap(begin, mappedBytes());
   }
   Memory(Memory &&other) noexcept { *this = std::move(other); }
   Memory &operator=(Memory &&other) noexcept {
@@ -38,6 +38,8 @@ public:
   size_t size() const { return bytes; }
 
 private:
+  size_t mappedBytes() const { return bytes > 0 ? bytes : 1; } // no mapping is empty
+
   char *begin = nullptr;
   size_t bytes = 0;
 };

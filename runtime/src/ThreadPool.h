@@ -131,6 +131,16 @@ private:
   std::vector<std::thread> threads;
 };
 
+/// The caller's thread alone.
+class CallersThread final : public Executor {
+public:
+  int threadCount() const override { return 1; }
+
+private:
+  bool isForOneThread(const ParallelLoop &) override { return true; }
+  void share(Progress &progress) override { progress.runAll(0); }
+};
+
 /// A pool of a number that a user gave: 0 is one thread per core.
 std::unique_ptr<Executor> makeThreadPool(int32_t threads);
 

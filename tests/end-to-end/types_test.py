@@ -22,7 +22,8 @@ class Types:
     """A model in three types; subclasses prepare `spec`, `careful` and `sources`, a line each."""
 
     form = []  # flags that say what lines are
-    careful = None  # a spec whose int8 bundle says the same; none: int8 throughout does
+    careful = None  # a spec with some layers of more bits, which changes few enough lines; none: int8 throughout does
+    most_throughout = 0.02  # share of lines that int8 throughout may change
 
     @classmethod
     def setUpClass(cls):
@@ -54,10 +55,18 @@ class Types:
             print(f"{type(self).__name__}: {name} moves log-probabilities by {moved:.1e} on average ({variant})")
             self.assertLessEqual(moved, 2e-2, variant)
 
-    def test_int8_changes_at_most_one_line_in_fifty(self):
-        said = self.say(compile_bundle(self.careful, "--target", "host") if self.careful else self.int8)
-        print(f"{type(self).__name__}: int8 changes {changed(self.said, said):.2%} of {len(said)} lines")
-        self.assertLessEqual(changed(self.said, said), 0.02)
+    def check_lines(self, bundle, name, most):
+        said = self.say(bundle)
+        print(f"{type(self).__name__}: {name} changes {changed(self.said, said):.2%} of {len(said)} lines")
+        self.assertLessEqual(changed(self.said, said), most)
+
+    def test_int8_throughout_changes_few_lines(self):
+        self.check_lines(self.int8, "int8 throughout", self.most_throughout)
+
+    def test_int8_changes_at_most_one_line_in_fifty_with_layers_of_more_bits_where_it_has_to(self):
+        if not self.careful:
+            self.skipTest("int8 throughout changes no more")
+        self.check_lines(compile_bundle(self.careful, "--target", "host"), self.careful.name, 0.02)
 
     def test_every_variant_passes_the_self_check(self):
         for bundle in (self.int8, self.bf16):
@@ -174,9 +183,10 @@ class Dates(unittest.TestCase):
 
 class RealModel(Types):
     """Small models (width 32, and one layer): two outputs are often nearly as good, so that int8 throughout changes
-    some lines; their decoders are of bf16."""
+    some lines; with decoders of bf16 it changes few enough. CTranslate2's int8 changes 4 of the 85 lines of one."""
 
     form = ["--ids"]
+    most_throughout = 0.04
 
     @classmethod
     def prepare(cls):
