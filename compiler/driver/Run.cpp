@@ -91,7 +91,6 @@ void Runner::checkOptions() {
   const attnrt_ids view{prefix.size(), prefix.data()};
   attnrt_decode_options all = *decoding;
   all.prefixes = prefix.empty() ? nullptr : &view;
-  all.return_attention |= !options.attention.empty();
   try {
     model.checkOptions(all);
   } catch (const attnrt::api::Error &error) {
@@ -114,7 +113,7 @@ size_t Runner::batch() const {
 size_t Runner::linesAtOnce() const { return options.batchTokens > 0 ? 16 * batch() : batch(); }
 
 attnrt_session_options Runner::makeCapacity() {
-  decoding->return_attention = options.format.alignments;
+  decoding->return_attention = options.format.alignments || !options.attention.empty();
   attnrt_session_options capacity = model.sessionOptions();
   decoding.reserve(capacity);
   capacity.batch = static_cast<int32_t>(batch());
@@ -244,17 +243,9 @@ void Runner::drawAttention(const Ids &source, const attnrt::api::Hypothesis &out
     map.rows.push_back(model.tokenText(ATTNRT_TARGET, id));
   if (output.ended)
     map.rows.push_back("(end)");
-  Ids before = output.ids;
-  if (!output.ended)
-    before.pop_back();
-  attnrt_session_options capacity = model.sessionOptions();
-  capacity.source = static_cast<int32_t>(source.size());
-  capacity.target = static_cast<int32_t>(map.rows.size());
-  capacity.beam = 1;
-  capacity.uses = ATTNRT_USE_ATTEND;
-  capacity.threads = options.bundle.threads;
-  map.values = Session(model, capacity).attend(source, before);
+  map.values = output.attention;
   writeHeatMap(map, options.attention);
+  decoding->return_attention = options.format.alignments;
 }
 
 void addLineFlags(CLI::App &command, RunOptions &options) {

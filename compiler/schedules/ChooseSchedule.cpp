@@ -248,24 +248,24 @@ static bool canBeExternalStep(const CpuTarget &cpu, const AttentionInputs &input
          inputs.valueWidth % (2 * cpu.lanes) == 0;
 }
 
-/// Tasks of all heads read keys and values as they lie. Of a few rows with many keys they would leave threads
-/// without work: each is two then.
+/// Tasks of all heads read keys and values as they lie; of many heads, each has as many. Of a few rows with
+/// many keys they would leave threads without work: each is two then. Where tasks do not divide the heads,
+/// the last one does some again, which costs one thread time: few heads of an odd number stay together.
 static std::vector<AttentionSchedule> chooseExternalStep(const CpuTarget &cpu, const AttentionInputs &inputs,
                                                          int heads) {
   static constexpr ExternalAttention narrow = {.attend = "attnc_attend_step"},
                                      wide = {.attend = "attnc_attend_step_wide"};
-  constexpr int mostHeads = 16, fewRows = 3, manyKeys = 256;
-  AttentionTiles tiles{1, KeysPerBlock, 1, cpu.lanes, std::min(heads, mostHeads)};
-  while (heads % tiles.heads != 0)
-    --tiles.heads;
+  constexpr int mostHeads = 16, fewHeads = 5, fewRows = 3, manyKeys = 256;
+  int tasks = (heads + mostHeads - 1) / mostHeads;
+  AttentionTiles tiles{1, KeysPerBlock, 1, cpu.lanes, (heads + tasks - 1) / tasks};
   tiles.external = cpu.hasNarrowVectors() ? &narrow : &wide;
   tiles.attendsAlone = true;
   AttentionTiles halves = tiles;
-  halves.heads /= 2;
+  halves.heads = (heads + 1) / 2;
   halves.serves = fewRows;
   halves.longerThan = manyKeys;
   std::vector<AttentionSchedule> schedules = {{tiles, inputs.width, inputs.valueWidth}};
-  if (tiles.heads == heads && heads % 2 == 0)
+  if (tasks == 1 && (heads % 2 == 0 || heads > fewHeads))
     schedules.insert(schedules.begin(), {halves, inputs.width, inputs.valueWidth});
   return schedules;
 }

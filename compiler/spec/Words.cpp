@@ -88,7 +88,9 @@ std::string didYouMean(std::string_view word, const std::vector<std::string> &ca
   for (const std::string &candidate : candidates) {
     if (candidate.size() > longest)
       continue;
-    if (size_t distance = editDistance(word, candidate); distance < bestDistance) {
+    size_t distance = editDistance(word, candidate);
+    bool sharesLetters = distance < std::max(word.size(), candidate.size());
+    if (sharesLetters && distance < bestDistance) {
       best = &candidate;
       bestDistance = distance;
     }

@@ -121,5 +121,32 @@ class DecoderTest(unittest.TestCase):
         self.assertIn("3 golden cases", attnc("inspect", self.bundle, "--self-check"))
 
 
+
+class LanguagesTest(unittest.TestCase):
+    def test_the_attention_picture_is_of_the_language_that_is_asked_for(self):
+        def drawn(start, *options):
+            spec, picture = scratch("languages.yaml"), scratch("languages.svg")
+            spec.write_text(f"""
+name: languages
+model:
+  kind: encoder_decoder
+  width: 32
+  heads: 2
+  encoder: {{layers: 1}}
+  decoder: {{layers: 1}}
+  feed_forward: {{width: 32}}
+  vocabulary: {{source: 40, target: 40}}
+  tokens: {{start: {start}, end: 2, languages: {{aa: 5, bb: 6}}}}
+  tokenizer: {{kind: ids}}
+  decoding: {{max_length: 6}}
+""")
+            bundle = compile_bundle(spec, "--weights", "random:1", "--target", "host")
+            said = attnc("run", bundle, "--ids", "--attention", picture, *options, text="7 8 9 10\n")
+            return said, picture.read_text()
+        asked = drawn(5, "--target-language", "bb")
+        self.assertEqual(drawn(6), asked)
+        self.assertNotEqual(drawn(5), asked)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -302,6 +302,8 @@ std::vector<KernelCase> attentionCases() {
     for (int width : {4, 20, 64, 80})
       cases.push_back(selfStep({width, isRounded}));
     cases.push_back(selfStep({.isRounded = isRounded, .heads = 20, .ofKeys = 4}));
+    for (int heads : {7, 17}) // tasks do not divide them
+      cases.push_back(selfStep({.isRounded = isRounded, .heads = heads, .ofKeys = heads}));
     cases.push_back(selfStep({.width = 96, .isRounded = isRounded, .valueWidth = 160}));
     for (int before : {5, 140})
       cases.push_back(selfStep({.isRounded = isRounded, .before = before}));

@@ -92,8 +92,8 @@ private:
 
   void scheduleResult(Stage stage) {
     Var inBlock("inBlock"), group("group");
-    if (oneQuery)
-      stage.split(s.head, group, s.head, tiles.heads, TailStrategy::GuardWithIf)
+    if (oneQuery) // the last task has as many heads as the others: some may be those of the one before
+      stage.split(s.head, group, s.head, tiles.heads, TailStrategy::ShiftInwards)
           .reorder(s.width, s.head, s.query, group, s.batch)
           .fuse(s.query, group, level)
           .fuse(level, s.batch, level);
