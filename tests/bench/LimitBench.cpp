@@ -1,18 +1,23 @@
 //===- LimitBench.cpp - what this machine can do at most --------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints an object for one core and one for all of them at once: operations per second by type, and bytes per
-// second read from memory of several sizes, shared among the cores.
+// `LimitBench [THREADS...]` prints an object for each number of threads, which are one and one per core
+// unless said: operations per second by type, and bytes per second read from memory of several sizes, shared
+// among them.
 
 #include "compiler/driver/MachineLimits.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
+#include <span>
+#include <string>
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -58,9 +63,20 @@ nlohmann::ordered_json limitsOf(int threads) {
 
 } // namespace
 
-int main() {
-  const int cores = std::max(1, int(std::thread::hardware_concurrency()));
-  std::cout << limitsOf(1) << std::endl;
-  if (cores > 1)
-    std::cout << limitsOf(cores) << std::endl;
+int main(int argc, char **argv) {
+  std::vector<int> counts = {1};
+  if (const int cores = int(std::thread::hardware_concurrency()); cores > 1)
+    counts.push_back(cores);
+  if (argc > 1)
+    counts.clear();
+  for (const std::string text : std::span(argv + 1, argv + argc)) {
+    const int count = std::atoi(text.c_str());
+    if (count < 1) {
+      std::cerr << "LimitBench: a number of threads must be at least 1, but is '" << text << "'\n";
+      return 2;
+    }
+    counts.push_back(count);
+  }
+  for (const int count : counts)
+    std::cout << limitsOf(count) << std::endl;
 }

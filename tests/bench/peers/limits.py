@@ -2,10 +2,11 @@
 """The machine's limits, and the time that they allow for a row."""
 
 import json
+import os
 import pathlib
 import subprocess
 
-from rows import HEADS, HEAD_WIDTH, INNER, LAYERS, VOCABULARY, WIDTH, Row
+from rows import HEADS, HEAD_WIDTH, INNER, LAYERS, THREADS, VOCABULARY, WIDTH, Row
 
 BYTES = {"f32": 4, "bf16": 2, "int8": 1}
 ATTENTION = WIDTH * WIDTH  # weights of one projection
@@ -16,11 +17,14 @@ STEP = LAYERS * (6 * ATTENTION + FEED_FORWARD) + VOCABULARY * WIDTH
 
 
 def read_limits(bench: pathlib.Path) -> list[dict]:
-    """One object for each number of threads; none where the program is not built."""
+    """One object for each number of threads that rows have and the machine has cores for; none where the program is
+    not built."""
     if not bench.exists():
         print(f"{bench} is not built: no shares of the machine's limits", flush=True)
         return []
-    done = subprocess.run([bench], capture_output=True, text=True, check=True)
+    cores = len(os.sched_getaffinity(0))
+    counts = [str(threads) for threads in THREADS if threads <= cores]
+    done = subprocess.run([bench, *counts], capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
