@@ -77,9 +77,9 @@ llvm::Error refuseNumbers(const std::string &tensor, const std::vector<int64_t> 
                      : "an infinity at " + shapeText(place) + ", which int8 cannot hold; f32 and bf16 can"));
 }
 
-/// The tensors of a recipe side by side, out x in; scales are made of the matrix that they belong to.
+/// The tensors of a recipe side by side, out x in.
 llvm::Expected<std::vector<float>> joinTensors(const WeightRecipe &recipe, const TensorReader &tensors) {
-  int64_t in = recipe.scales != 0 ? recipe.scales : recipe.in();
+  int64_t in = recipe.in();
   std::vector<float> joined; // out x in
   joined.reserve(recipe.out() * in);
   llvm::Error problems = llvm::Error::success(); // of all parts
@@ -100,9 +100,8 @@ llvm::Expected<std::vector<float>> joinTensors(const WeightRecipe &recipe, const
       problems = llvm::joinErrors(std::move(problems), values.takeError());
       continue;
     }
-    if (recipe.scales == 0) // the matrix that scales belong to tells
-      problems = llvm::joinErrors(std::move(problems),
-                                  refuseNumbers(recipe.tensors[part], shape, recipe.type, *values));
+    problems = llvm::joinErrors(std::move(problems),
+                                refuseNumbers(recipe.tensors[part], shape, recipe.type, *values));
     if (turned)
       *values = transpose(*values, shape[0], shape[1]);
     joined.insert(joined.end(), values->begin(), values->end());
@@ -112,21 +111,43 @@ llvm::Expected<std::vector<float>> joinTensors(const WeightRecipe &recipe, const
   return joined;
 }
 
-/// The bytes of a weight; what rounding lost goes to `errors`.
-llvm::Expected<std::vector<char>> storeWeight(const WeightRecipe &recipe, const TensorReader &tensors,
-                                              const ConstantReader &constants,
-                                              std::vector<WeightError> &errors) {
-  if (recipe.tensors.empty())
-    return constants(recipe);
-  llvm::Expected<std::vector<float>> values = joinTensors(recipe, tensors);
-  if (!values)
-    return values.takeError();
-  if (recipe.scales != 0 && !llvm::all_of(*values, isFinite)) // the matrix that they belong to is an error
-    return std::vector<char>(recipe.bytes);
-  for (WeightError &error : findErrors(recipe, *values))
-    errors.push_back(std::move(error));
-  return storeValues(recipe, *values);
-}
+/// Weights one after the other.
+class WeightStore {
+public:
+  WeightStore(const TensorReader &tensors, const ConstantReader &constants)
+      : tensors(tensors), constants(constants) {}
+
+  /// The bytes of a weight; what rounding lost goes to `errors`.
+  llvm::Expected<std::vector<char>> store(const WeightRecipe &recipe, std::vector<WeightError> &errors) {
+    if (recipe.tensors.empty())
+      return constants(recipe);
+    if (recipe.holdsScales())
+      return storeScales(recipe, scalesFor(recipe));
+    llvm::Expected<std::vector<float>> values = joinTensors(recipe, tensors);
+    if (!values)
+      return values.takeError();
+    OutputScales scales = findScales(recipe, *values);
+    for (WeightError &error : findErrors(recipe, *values, scales))
+      errors.push_back(std::move(error));
+    std::vector<char> bytes = storeValues(recipe, *values, scales);
+    if (recipe.type == "int8")
+      matrices.push_back({&recipe, std::move(scales)});
+    return bytes;
+  }
+
+private:
+  /// Those of the matrix before; none where that one is an error.
+  OutputScales scalesFor(const WeightRecipe &recipe) const {
+    for (const auto &[matrix, scales] : matrices)
+      if (recipe.holdsScalesOf(*matrix))
+        return scales;
+    return {};
+  }
+
+  const TensorReader &tensors;
+  const ConstantReader &constants;
+  std::vector<std::pair<const WeightRecipe *, OutputScales>> matrices;
+};
 
 } // namespace
 
@@ -141,9 +162,10 @@ llvm::Expected<PackedWeights> packWeights(const std::vector<WeightRecipe> &recip
     file.write(bytes);
   };
   write(makeHeader(recipes));
+  WeightStore store(tensors, constants);
   llvm::Error problems = llvm::Error::success(); // of all weights
   for (const WeightRecipe &recipe : recipes) {
-    llvm::Expected<std::vector<char>> stored = storeWeight(recipe, tensors, constants, packed.errors);
+    llvm::Expected<std::vector<char>> stored = store.store(recipe, packed.errors);
     if (!stored) {
       problems = llvm::joinErrors(std::move(problems), stored.takeError());
       continue;

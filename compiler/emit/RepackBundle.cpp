@@ -39,7 +39,7 @@ llvm::Expected<ConstantReader> copyConstants(const std::string &bundle) {
 std::set<std::string> scalesOf(const std::vector<WeightRecipe> &recipes) {
   std::set<std::string> names;
   for (const WeightRecipe &recipe : recipes)
-    if (recipe.scaling)
+    if (recipe.isNormScale)
       names.insert(recipe.tensors.begin(), recipe.tensors.end());
   return names;
 }

@@ -73,50 +73,56 @@ std::vector<char> packPanels(const WeightRecipe &recipe, std::span<const float> 
   auto *stored = reinterpret_cast<Stored *>(bytes.data());
   int64_t columns = recipe.panels, group = recipe.group(), in = recipe.in(), groups = recipe.depth() / group;
   for (int64_t out = 0; out < recipe.out(); ++out) {
-    std::span<const float> output = values.subspan(out * in, in);
-    float scale = recipe.type == "int8" ? scaleOf(output) : 1;
     Stored *panel = stored + out / columns * groups * columns * group;
     for (int64_t k = 0; k < in; ++k)
-      panel[(k / group * columns + out % columns) * group + k % group] = convert(output[k], scale);
+      panel[(k / group * columns + out % columns) * group + k % group] = convert(values[out * in + k], out);
   }
-  return bytes;
-}
-
-/// Scales in the first row, sums of integers in the second. A sum is exact: below 2^24 for any width below
-/// 2^17.
-std::vector<char> packScales(const WeightRecipe &recipe, std::span<const float> values) {
-  int64_t in = recipe.scales, padded = recipe.shape[1];
-  std::vector<float> rows(2 * padded, 0.0f);
-  for (size_t out = 0; out < values.size() / in; ++out) {
-    std::span<const float> output = values.subspan(out * in, in);
-    float scale = scaleOf(output), sum = 0;
-    for (float value : output)
-      sum += toInteger(value, scale);
-    rows[out] = scale;
-    rows[padded + out] = sum;
-  }
-  std::vector<char> bytes(recipe.bytes, 0);
-  std::memcpy(bytes.data(), rows.data(), rows.size() * sizeof(float));
   return bytes;
 }
 
 } // namespace
 
-std::vector<char> storeValues(const WeightRecipe &recipe, const std::vector<float> &values) {
-  if (recipe.scales != 0)
-    return packScales(recipe, values);
+// A sum is exact: below 2^24 for any width below 2^17.
+OutputScales findScales(const WeightRecipe &recipe, const std::vector<float> &values) {
+  OutputScales found;
+  for (int64_t out = 0; recipe.type == "int8" && out < recipe.out(); ++out) {
+    std::span<const float> output = std::span(values).subspan(out * recipe.in(), recipe.in());
+    float scale = scaleOf(output), sum = 0;
+    for (float value : output)
+      sum += toInteger(value, scale);
+    found.scales.push_back(scale);
+    found.sums.push_back(sum);
+  }
+  return found;
+}
+
+std::vector<char> storeValues(const WeightRecipe &recipe, const std::vector<float> &values,
+                              const OutputScales &scales) {
   if (recipe.type == "int8")
-    return packPanels<int8_t>(recipe, values, toInteger);
+    return packPanels<int8_t>(recipe, values,
+                              [&](float value, int64_t out) { return toInteger(value, scales.scales[out]); });
   if (recipe.type == "bf16")
-    return packPanels<uint16_t>(recipe, values, [](float value, float) { return toBfloat(value); });
+    return packPanels<uint16_t>(recipe, values, [](float value, int64_t) { return toBfloat(value); });
   if (recipe.panels != 0)
-    return packPanels<float>(recipe, values, [](float value, float) { return value; });
+    return packPanels<float>(recipe, values, [](float value, int64_t) { return value; });
   std::vector<char> bytes(recipe.bytes, 0);
   std::memcpy(bytes.data(), values.data(), values.size() * sizeof(float));
   return bytes;
 }
 
-std::vector<WeightError> findErrors(const WeightRecipe &recipe, const std::vector<float> &values) {
+// Scales in the first row, sums in the second.
+std::vector<char> storeScales(const WeightRecipe &recipe, const OutputScales &scales) {
+  int64_t padded = recipe.shape[1];
+  std::vector<float> rows(2 * padded, 0.0f);
+  std::ranges::copy(scales.scales, rows.begin());
+  std::ranges::copy(scales.sums, rows.begin() + padded);
+  std::vector<char> bytes(recipe.bytes, 0);
+  std::memcpy(bytes.data(), rows.data(), rows.size() * sizeof(float));
+  return bytes;
+}
+
+std::vector<WeightError> findErrors(const WeightRecipe &recipe, const std::vector<float> &values,
+                                    const OutputScales &scales) {
   std::vector<WeightError> errors;
   if (recipe.type == "f32")
     return errors;
@@ -126,7 +132,7 @@ std::vector<WeightError> findErrors(const WeightRecipe &recipe, const std::vecto
     double lost = 0, whole = 0;
     for (int64_t out = 0; out < recipe.rows[part]; ++out) {
       std::span<const float> output = std::span(values).subspan((first + out) * in, in);
-      float scale = recipe.type == "int8" ? scaleOf(output) : 1;
+      float scale = recipe.type == "int8" ? scales.scales[first + out] : 1;
       double lostHere = 0, wholeHere = 0;
       for (float value : output) {
         if (!std::isfinite(value)) // bfloat16 has these as they are

@@ -20,11 +20,25 @@ struct WeightError {
   double worstError = 0;
 };
 
+/// Of each output of an int8 matrix: what 1 stands for in its integers, and their sum. Other matrices have
+/// none.
+struct OutputScales {
+  std::vector<float> scales, sums;
+};
+
+/// The scales that lose least of `values` (out x in), by the sum of squares.
+OutputScales findScales(const WeightRecipe &recipe, const std::vector<float> &values);
+
 /// Lays `values` (out x in) out as `recipe` stores them, padding and all.
-std::vector<char> storeValues(const WeightRecipe &recipe, const std::vector<float> &values);
+std::vector<char> storeValues(const WeightRecipe &recipe, const std::vector<float> &values,
+                              const OutputScales &scales = {});
+
+/// The same of the weight that holds a matrix's scales, and the sums of its integers.
+std::vector<char> storeScales(const WeightRecipe &recipe, const OutputScales &scales);
 
 /// The errors of the tensors that make up `values` (out x in), one of each.
-std::vector<WeightError> findErrors(const WeightRecipe &recipe, const std::vector<float> &values);
+std::vector<WeightError> findErrors(const WeightRecipe &recipe, const std::vector<float> &values,
+                                    const OutputScales &scales = {});
 
 } // namespace attnc
 

@@ -23,7 +23,7 @@ int64_t storedBytes(const WeightRecipe &recipe) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-WeightRecipe readRecipe(attn::WeightOp weight, const std::set<std::string> &scales) {
+WeightRecipe readRecipe(attn::WeightOp weight, const std::set<std::string> &normScales) {
   WeightRecipe recipe;
   recipe.name = weight.getSymName().str();
   auto type = cast<RankedTensorType>(weight.getType());
@@ -41,9 +41,9 @@ WeightRecipe readRecipe(attn::WeightOp weight, const std::set<std::string> &scal
   recipe.transposed = weight.getTransposed();
   if (!type.getElementType().isF32())
     recipe.type = type.getElementType().isBF16() ? "bf16" : "int8";
-  recipe.scales = weight.getScales().value_or(0);
-  recipe.scaling =
-      llvm::any_of(recipe.tensors, [&](const auto &tensor) { return scales.count(tensor) != 0; });
+  recipe.scaledInputs = weight.getScales().value_or(0);
+  recipe.isNormScale =
+      llvm::any_of(recipe.tensors, [&](const auto &tensor) { return normScales.count(tensor) != 0; });
   recipe.bytes = storedBytes(recipe);
   return recipe;
 }
@@ -64,22 +64,20 @@ bool isSound(const WeightRecipe &recipe, int64_t offset) {
   if (recipe.type != "f32" &&
       (recipe.panels == 0 || recipe.tensors.empty() || (recipe.type != "bf16" && recipe.type != "int8")))
     return false;
-  int64_t rows = 0, outputs = recipe.scales == 0 ? recipe.out() : recipe.in();
+  int64_t rows = 0, outputs = recipe.holdsScales() ? recipe.in() : recipe.out();
   for (int64_t extent : recipe.rows)
     if (extent < 1 || (rows += extent) > outputs)
       return false;
-  if (recipe.scales != 0 && (recipe.shape != std::vector<int64_t>{2, outputs} || recipe.panels != 0))
+  if (recipe.holdsScales() && (recipe.shape != std::vector<int64_t>{2, outputs} || recipe.panels != 0))
     return false;
-  return (recipe.tensors.empty() || recipe.scales != 0 || rows == outputs) && recipe.offset == offset &&
+  return (recipe.tensors.empty() || recipe.holdsScales() || rows == outputs) && recipe.offset == offset &&
          recipe.bytes == storedBytes(recipe);
 }
 
 /// Whether scales stand behind the matrix that they are made of.
 bool hasMatrix(const WeightRecipe &recipe, llvm::ArrayRef<WeightRecipe> before) {
-  return recipe.scales == 0 || llvm::any_of(before, [&](const WeightRecipe &matrix) {
-           return matrix.type == "int8" && matrix.in() == recipe.scales && matrix.tensors == recipe.tensors &&
-                  matrix.rows == recipe.rows && matrix.transposed == recipe.transposed;
-         });
+  return !recipe.holdsScales() ||
+         llvm::any_of(before, [&](const WeightRecipe &matrix) { return recipe.holdsScalesOf(matrix); });
 }
 
 } // namespace
@@ -89,18 +87,25 @@ int64_t WeightRecipe::depth() const {
   return (in() + unit - 1) / unit * unit;
 }
 
+bool WeightRecipe::holdsScalesOf(const WeightRecipe &matrix) const {
+  return matrix.type == "int8" && matrix.in() == scaledInputs && matrix.tensors == tensors &&
+         matrix.rows == rows && matrix.transposed == transposed;
+}
+
 llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(ModuleOp planned,
-                                                            const std::set<std::string> &scales) {
+                                                            const std::set<std::string> &normScales) {
   std::vector<WeightRecipe> recipes;
   for (attn::WeightOp weight : planned.getOps<attn::WeightOp>())
-    recipes.push_back(readRecipe(weight, scales));
+    recipes.push_back(readRecipe(weight, normScales));
   llvm::stable_sort(recipes, [](const auto &a, const auto &b) { return a.offset < b.offset; });
   int64_t offset = 0;
-  for (const WeightRecipe &recipe : recipes) {
+  for (const auto &[index, recipe] : llvm::enumerate(recipes)) {
     if (!isSound(recipe, offset))
       return llvm::createStringError("weight '" + recipe.name + "' is planned at byte " +
                                      std::to_string(recipe.offset) + ", but the one before it ends at " +
                                      std::to_string(offset));
+    if (!hasMatrix(recipe, llvm::ArrayRef(recipes).take_front(index)))
+      return llvm::createStringError("the scales '" + recipe.name + "' have no matrix before them");
     offset += recipe.bytes;
   }
   mlir::FailureOr<PlannedModule> module = readPlannedModule(planned);
@@ -126,9 +131,9 @@ llvm::Expected<std::vector<WeightRecipe>> readWeightRecipes(const nlohmann::json
       tensor.at("tensors").get_to(recipe.tensors);
       tensor.at("rows").get_to(recipe.rows);
       tensor.at("transposed").get_to(recipe.transposed);
-      tensor.at("scaling").get_to(recipe.scaling);
+      tensor.at("scaling").get_to(recipe.isNormScale);
       recipe.type = tensor.value("type", recipe.type);
-      recipe.scales = tensor.value("scales", recipe.scales);
+      recipe.scaledInputs = tensor.value("scales", recipe.scaledInputs);
       if (!isSound(recipe, offset) || !hasMatrix(recipe, recipes))
         return llvm::createStringError("the manifest's record of weight '" + recipe.name +
                                        "' contradicts itself");

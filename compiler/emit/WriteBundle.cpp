@@ -146,13 +146,14 @@ llvm::Expected<std::vector<WeightError>> writeBundle(const BundleJob &job, const
   Json manifest = makeManifest(job.spec, job.planned, job.name, job.variants, *recipes, *tokenizers);
   if (llvm::Error error = writeTokenizers(job.spec, *tokenizers, manifest, folder))
     return error;
-  if (llvm::Error error = writeCode(job, folder, manifest))
-    return error;
+  // Before the kernels, which take longer: what is wrong with weights is told first.
   llvm::Expected<PackedWeights> packed = packWeights(*recipes, job.weights, computeConstants(job.planned),
                                                      folder.path() + "/weights.safetensors");
   if (!packed)
     return packed.takeError();
   setWeightHashes(manifest, packed->hashes);
+  if (llvm::Error error = writeCode(job, folder, manifest))
+    return error;
   if (llvm::Error error =
           writeFile(folder.path() + "/" + job.name + ".h", headerText(manifest, job.variants)))
     return error;

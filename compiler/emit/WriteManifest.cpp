@@ -185,11 +185,11 @@ Json makeWeights(const std::vector<WeightRecipe> &weights) {
                        {"tensors", weight.tensors},
                        {"rows", weight.rows},
                        {"transposed", weight.transposed},
-                       {"scaling", weight.scaling}});
+                       {"scaling", weight.isNormScale}});
     if (weight.type != "f32")
       tensors.back()["type"] = weight.type;
-    if (weight.scales != 0)
-      tensors.back()["scales"] = weight.scales;
+    if (weight.holdsScales())
+      tensors.back()["scales"] = weight.scaledInputs;
   }
   int64_t bytes = weights.empty() ? 0 : weights.back().offset + weights.back().bytes;
   return {{"file", "weights.safetensors"}, {"bytes", bytes}, {"hash", ""}, {"tensors", std::move(tensors)}};

@@ -7,6 +7,7 @@
 #ifndef ATTNC_KERNELS_ARCHETYPE_H
 #define ATTNC_KERNELS_ARCHETYPE_H
 
+#include "compiler/kernels/StageLimits.h"
 #include "dialect/IR/Attn.h"
 
 #include <optional>
@@ -19,7 +20,7 @@ constexpr int64_t WidestHead = 1024;
 /// Keys of a block, and blocks for whose running maxima there is room on the stack: 128 blocks of 32 queries
 /// are 16 KiB, and a task has up to 8 such blocks of queries. Further keys are not attended to; callers
 /// refuse them.
-constexpr int KeysPerBlock = 128, MaxKeyBlocks = 128;
+constexpr int KeysPerBlock = StageKeys, MaxKeyBlocks = 128;
 constexpr int64_t MostKeys = int64_t(KeysPerBlock) * MaxKeyBlocks;
 
 /// softmax(score(query, key)) x value, the only result of its region.

@@ -242,9 +242,8 @@ static bool addsInOrder(const CpuTarget &cpu, int width, int valueWidth) {
 
 /// Whether StepAttention.c can do all of a step's attention: it reads two vectors at a time.
 static bool canBeExternalStep(const CpuTarget &cpu, const AttentionInputs &inputs) {
-  constexpr int widest = 256;
   return cpu.kind != CpuClass::Baseline && inputs.slots.defined() && inputs.onlyBounded &&
-         std::max(inputs.width, inputs.valueWidth) <= widest && inputs.width % (2 * cpu.lanes) == 0 &&
+         std::max(inputs.width, inputs.valueWidth) <= StepColumns && inputs.width % (2 * cpu.lanes) == 0 &&
          inputs.valueWidth % (2 * cpu.lanes) == 0;
 }
 
@@ -255,8 +254,8 @@ static std::vector<AttentionSchedule> chooseExternalStep(const CpuTarget &cpu, c
                                                          int heads) {
   static constexpr ExternalAttention narrow = {.attend = "attnc_attend_step"},
                                      wide = {.attend = "attnc_attend_step_wide"};
-  constexpr int mostHeads = 16, fewHeads = 5, fewRows = 3, manyKeys = 256;
-  int tasks = (heads + mostHeads - 1) / mostHeads;
+  constexpr int fewHeads = 5, fewRows = 3, manyKeys = 256;
+  int tasks = (heads + StepHeads - 1) / StepHeads;
   AttentionTiles tiles{1, KeysPerBlock, 1, cpu.lanes, (heads + tasks - 1) / tasks};
   tiles.external = cpu.hasNarrowVectors() ? &narrow : &wide;
   tiles.attendsAlone = true;
@@ -289,8 +288,7 @@ std::vector<AttentionSchedule> chooseStepAttention(const CpuTarget &cpu, const A
 
 /// Whether external stages can sum up the products of heads of these widths.
 static bool canBeExternal(const CpuTarget &cpu, int width, int valueWidth) {
-  constexpr int widest = 128;
-  return cpu.roundsRows() && std::max(width, valueWidth) <= widest;
+  return cpu.roundsRows() && std::max(width, valueWidth) <= StageColumns;
 }
 
 /// Some queries by 32 keys; 32 by 32 are four of AMX's tiles.
@@ -339,7 +337,8 @@ std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const Atten
   const int width = inputs.width, valueWidth = inputs.valueWidth;
   bool rounds = !inputs.memory.empty() && canBeExternal(cpu, width, valueWidth);
   if (rounds && inputs.onlyBounded)
-    return {chooseBounded(cpu, inputs, 64), chooseBounded(cpu, inputs, 128), chooseBounded(cpu, inputs, 256)};
+    return {chooseBounded(cpu, inputs, 64), chooseBounded(cpu, inputs, 128),
+            chooseBounded(cpu, inputs, StageQueries)};
   if (rounds)
     return {chooseExternal(cpu, width, valueWidth, 32), chooseExternal(cpu, width, valueWidth, 64)};
   return {chooseBlocks(cpu, width, valueWidth)};

@@ -102,11 +102,12 @@ std::pair<std::vector<char>, std::vector<float>> store(const std::string &type, 
   recipe.type = type;
   recipe.bytes = (out + 31) / 32 * 32 * recipe.depth() * recipe.elementBytes();
   WeightRecipe scales = makeRecipe({2, (out + 31) / 32 * 32}, (out + 31) / 32 * 256, 0, {"a"}, {out});
-  scales.scales = in;
-  std::vector<char> bytes = storeValues(scales, values);
+  scales.scaledInputs = in;
+  OutputScales found = findScales(recipe, values);
+  std::vector<char> bytes = storeScales(scales, found);
   std::vector<float> rows(bytes.size() / sizeof(float));
   std::memcpy(rows.data(), bytes.data(), bytes.size());
-  return {storeValues(recipe, values), rows};
+  return {storeValues(recipe, values, found), rows};
 }
 
 TEST(StoredWeights, IntegersLieInGroupsOfFourInputs) {
@@ -151,7 +152,8 @@ TEST(StoredWeights, BfloatsLieInPairsAndRoundToTheNearest) {
 TEST(StoredWeights, ErrorsAreThoseOfEachTensor) {
   WeightRecipe recipe = makeRecipe({3, 2}, 64 * 32, 32, {"a", "b"}, {2, 1});
   recipe.type = "int8";
-  std::vector<WeightError> errors = findErrors(recipe, {127, 127, 127, 63.5f, 0, 0});
+  const std::vector<float> values = {127, 127, 127, 63.5f, 0, 0};
+  std::vector<WeightError> errors = findErrors(recipe, values, findScales(recipe, values));
   ASSERT_EQ(errors.size(), 2u);
   EXPECT_EQ(errors[0].tensor, "a");
   EXPECT_EQ(errors[0].worstOutput, 1);

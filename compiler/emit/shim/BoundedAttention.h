@@ -11,9 +11,9 @@
 #include "ExternalAttention.h"
 #include "FloatLanes.h"
 
-/* Of a block (chooseBounded of ChooseSchedule.cpp), and of all of them together. */
-enum { MostQueries = 256, QueryPanels = MostQueries / PanelColumns, KeyPanels = MostKeys / PanelColumns };
-enum { WidestSteps = MostColumns / 32 };
+/* Of a block of queries, of keys, of a head. */
+enum { QueryPanels = StageQueries / PanelColumns, KeyPanels = StageKeys / PanelColumns };
+enum { WidestSteps = StageColumns / 32 };
 
 typedef struct {
   buffer *queries; /* float width x query x block of queries, head, batch */
@@ -41,13 +41,13 @@ typedef struct {
 
 /* What a call computes with. */
 typedef struct {
-  uint8_t queries[MostQueries * MostColumns * BfloatBytes]; /* rows side by side */
-  uint8_t keys[KeyPanels][WidestSteps * StepBytes];         /* pair of the width x key */
-  uint8_t values[WidestSteps][WeightBytes];                 /* pair of keys x column */
-  float scores[2][PanelColumns][MostKeys];                  /* of a panel, and of the next one */
-  uint8_t weights[2][PanelColumns][MostKeys * BfloatBytes]; /* of a panel, and of the one before */
-  float maxima[MostQueries];
-  float sums[MostQueries][Lanes]; /* of weights, by the key's place in a vector */
+  uint8_t queries[StageQueries * StageColumns * BfloatBytes]; /* rows side by side */
+  uint8_t keys[KeyPanels][WidestSteps * StepBytes];           /* pair of the width x key */
+  uint8_t values[WidestSteps][WeightBytes];                   /* pair of keys x column */
+  float scores[2][PanelColumns][StageKeys];                   /* of a panel, and of the next one */
+  uint8_t weights[2][PanelColumns][StageKeys * BfloatBytes];  /* of a panel, and of the one before */
+  float maxima[StageQueries];
+  float sums[StageQueries][Lanes]; /* of weights, by the key's place in a vector */
   range panels[QueryPanels];
 } workplace __attribute__((aligned(64)));
 
@@ -105,7 +105,7 @@ static inline void turnKeys(const memory *of, int count, int width,
 
 /* 16 queries and the keys of a block that their panel looks at. */
 typedef struct {
-  const float *scores; /* key x query, MostKeys apart */
+  const float *scores; /* key x query, StageKeys apart */
   uint8_t *weights;    /* alike */
   float *maxima;
   float (*sums)[Lanes];
@@ -128,7 +128,7 @@ static inline __attribute__((always_inline)) __mmask16 seenKeys(const queriesByK
 static inline __attribute__((always_inline)) __m512 decayOf(const queriesByKeys *q, const int seeAll) {
   __m512 rows[TileRows];
   for (int row = 0; row < TileRows; ++row) {
-    const float *scores = q->scores + row * MostKeys;
+    const float *scores = q->scores + row * StageKeys;
     __m512 highest = _mm512_set1_ps(LOWEST_MAXIMUM), other = highest;
     for (int place = 0; place < q->steps * 32; place += 32) {
       highest = _mm512_mask_max_ps(highest, seenKeys(q, row, place, seeAll), highest,
@@ -147,7 +147,7 @@ static inline __attribute__((always_inline)) __m512 decayOf(const queriesByKeys 
 /* Scores become weights. */
 static inline __attribute__((always_inline)) void weighRow(const queriesByKeys *q, int row, float decay,
                                                            const int seeAll) {
-  const float *scores = q->scores + row * MostKeys;
+  const float *scores = q->scores + row * StageKeys;
   __m512 highest = _mm512_set1_ps(q->maxima[row]), sum = _mm512_setzero_ps(), odds = sum;
   for (int place = 0; place < q->steps * 32; place += 32) {
     __m512 even =
@@ -156,7 +156,7 @@ static inline __attribute__((always_inline)) void weighRow(const queriesByKeys *
                             _mm512_sub_ps(_mm512_load_ps(scores + place + 16), highest));
     sum = _mm512_add_ps(sum, even);
     odds = _mm512_add_ps(odds, odd);
-    roundVectors(even, odd, q->weights + row * MostKeys * BfloatBytes + place * BfloatBytes);
+    roundVectors(even, odd, q->weights + row * StageKeys * BfloatBytes + place * BfloatBytes);
   }
   __m512 before = _mm512_load_ps(q->sums[row]);
   _mm512_store_ps(q->sums[row], _mm512_fmadd_ps(before, _mm512_set1_ps(decay), _mm512_add_ps(sum, odds)));
@@ -262,7 +262,7 @@ typedef struct {
 
 static inline view viewOf(const workplace *w, int panel, int slot, int first, int isLater) {
   const range *of = &w->panels[panel];
-  int skipped = most(of->first - first, 0) / 32, end = (least(of->end - first, MostKeys) + 31) / 32;
+  int skipped = most(of->first - first, 0) / 32, end = (least(of->end - first, StageKeys) + 31) / 32;
   view v = {panel, slot, first + skipped * 32, skipped, end - skipped, isLater};
   return v;
 }
@@ -331,7 +331,7 @@ static inline unsigned attendBlock(const attention *a, workplace *w, int panels,
   view views[QueryPanels];
   int count = 0;
   for (int panel = 0; panel < panels; ++panel)
-    if (w->panels[panel].first < least(first + MostKeys, w->panels[panel].end) &&
+    if (w->panels[panel].first < least(first + StageKeys, w->panels[panel].end) &&
         w->panels[panel].end > first) {
       views[count] = viewOf(w, panel, count % 2, first, begun >> panel & 1);
       begun |= 1u << panel;
@@ -366,10 +366,10 @@ static inline int attend(const attention *a, multiplier multiply) {
   unsigned begun = 0;
   range all = beginAttention(a, &w, panels);
   int columns = (a->valueWidth + 31) / 32 * 32;
-  for (int first = all.first / MostKeys * MostKeys; first < all.end; first += MostKeys) {
+  for (int first = all.first / StageKeys * StageKeys; first < all.end; first += StageKeys) {
     memory keys = findKeys(a->keys, a->context, first, a->keyGroup),
            values = findKeys(a->values, a->context, first, a->valueGroup);
-    int count = least(all.end - first, MostKeys), steps = (count + 31) / 32;
+    int count = least(all.end - first, StageKeys), steps = (count + 31) / 32;
     turnKeys(&keys, count, a->width, w.keys);
     for (int column = 0; column < columns; column += PanelColumns)
       pairUpRows(values.rows + column * values.bytes, &values, count, a->valueWidth - column, steps,

@@ -9,9 +9,9 @@
 #define ATTNC_COMPILER_EMIT_SHIM_EXTERNALATTENTION_H
 
 #include "RoundedRows.h"
+#include "compiler/kernels/StageLimits.h"
 
-/* A block of keys (KeysPerBlock) and the widest heads (canBeExternal of ChooseSchedule.cpp). */
-enum { MostKeys = 128, MostColumns = 128, WeightBytes = MostKeys / 2 * GroupBytes };
+enum { WeightBytes = StageKeys / 2 * GroupBytes }; /* of a block of keys */
 
 /* What a task reads of keys or values, which are floats or bfloat16, width x key x key head x batch. */
 typedef struct {
@@ -88,7 +88,7 @@ static inline int turnRounded(buffer *queries, int width, buffer *words) {
     ask(&queries->axes[1], 0, panels->extent * PanelColumns);
     return 0;
   }
-  uint8_t rounded[TileRows][MostColumns * BfloatBytes] __attribute__((aligned(64)));
+  uint8_t rounded[TileRows][StageColumns * BfloatBytes] __attribute__((aligned(64)));
   long stride = queries->axes[1].stride * (long)FloatBytes;
   int steps = (width + 31) / 32;
   for (int first = 0; first < panels->extent * PanelColumns; first += TileRows) {
@@ -276,7 +276,7 @@ static inline int mixRounded(const mixing *m,
                              void (*multiply)(const block *)) {
   if (isQuery(m))
     return askForMixing(m);
-  uint8_t panels[MostColumns / PanelColumns][WeightBytes] __attribute__((aligned(64)));
+  uint8_t panels[StageColumns / PanelColumns][WeightBytes] __attribute__((aligned(64)));
   memory found = findKeys(m->input, m->context, firstOfBlock(m->context, m->keys), m->group);
   const int32_t *range = (const int32_t *)m->range->host;
   int first = range[0], count = range[1] - first;

@@ -9,9 +9,8 @@
  */
 
 #include "FloatLanes.h"
+#include "compiler/kernels/StageLimits.h"
 
-/* A block of keys (KeysPerBlock), and what chooseExternalStep of ChooseSchedule.cpp asks for at most. */
-enum { MostKeys = 128, MostColumns = 256, MostHeads = 16 };
 enum { Pair = 2 * Lanes /* columns that are read at once */, UsualColumns = 64 };
 
 typedef struct {
@@ -32,9 +31,9 @@ typedef struct {
 
 /* Where they are; those past the last one are that one again. */
 typedef struct {
-  const uint8_t *rows[MostKeys]; /* the first head's part */
-  long head;                     /* bytes from one head's part to the next */
-  int bytes;                     /* of a number */
+  const uint8_t *rows[StageKeys]; /* the first head's part */
+  long head;                      /* bytes from one head's part to the next */
+  int bytes;                      /* of a number */
 } places;
 
 /* Of one head, in the blocks so far. */
@@ -237,9 +236,9 @@ static part valuesOf(const step *s, const blockParts *b, int i) {
 /* Has all heads look at a block: one's work is done while another's waits. */
 static void attendBlock(const step *s, const blockParts *b, softmax *ofHeads) {
   const axis *head = &s->context->axes[3];
-  float scores[MostHeads][MostKeys] __attribute__((aligned(64))), decays[MostHeads];
+  float scores[StepHeads][StageKeys] __attribute__((aligned(64))), decays[StepHeads];
   for (int i = 0; i < head->extent; ++i) {
-    float query[MostColumns] __attribute__((aligned(64)));
+    float query[StepColumns] __attribute__((aligned(64)));
     part p = keysOf(s, b, i);
     layQuery((const float *)s->queries->host + i * (long)s->queries->axes[3].stride, s->width, b->keys->bytes,
              query);
@@ -267,16 +266,16 @@ static void finish(float *context, int width, int bytes, float sum) {
 }
 
 static keyBlock blockAt(int row, int first, int end) {
-  keyBlock b = {row, first, least(end - first, MostKeys)};
+  keyBlock b = {row, first, least(end - first, StageKeys)};
   return b;
 }
 
 /* What is read after a block: the next one, or the first one of the row that comes next. */
 static keyBlock nextBlock(const step *s, const keyBlock *b, int start, int end) {
-  if (b->first + MostKeys < end)
-    return blockAt(b->row, b->first + MostKeys, end);
+  if (b->first + StageKeys < end)
+    return blockAt(b->row, b->first + StageKeys, end);
   int lastRow = s->slots->axes[s->slots->rank - 1].extent - 1;
-  return blockAt(least(b->row + 1, lastRow), start / MostKeys * MostKeys, end);
+  return blockAt(least(b->row + 1, lastRow), start / StageKeys * StageKeys, end);
 }
 
 static int attendStep(const step *s) {
@@ -286,7 +285,7 @@ static int attendStep(const step *s) {
   const axis *head = &s->context->axes[3];
   const int32_t *bounds = (const int32_t *)s->bounds->host;
   int start = bounds[0], end = bounds[s->bounds->axes[1].stride];
-  softmax ofHeads[MostHeads];
+  softmax ofHeads[StepHeads];
   for (int i = 0; i < head->extent; ++i) {
     float *context = (float *)s->context->host + i * (long)head->stride;
     for (int column = 0; column < s->valueWidth; column += Lanes)
@@ -294,7 +293,7 @@ static int attendStep(const step *s) {
     ofHeads[i] = (softmax){LOWEST_MAXIMUM, 0};
   }
   places keys[2], values;
-  keyBlock now = blockAt(s->context->axes[4].min, start / MostKeys * MostKeys, end);
+  keyBlock now = blockAt(s->context->axes[4].min, start / StageKeys * StageKeys, end);
   if (start < end)
     findPlaces(s, s->keys, &now, 0, &keys[0]);
   for (int turn = 0; start < end && now.first < end; turn ^= 1) {
@@ -303,7 +302,7 @@ static int attendStep(const step *s) {
     findPlaces(s, s->keys, &next, now.count, &keys[turn ^ 1]);
     blockParts b = {&keys[turn], &values, &keys[turn ^ 1], most(start - now.first, 0), now.count};
     attendBlock(s, &b, ofHeads);
-    now = blockAt(now.row, now.first + MostKeys, end);
+    now = blockAt(now.row, now.first + StageKeys, end);
   }
   for (int i = 0; i < head->extent; ++i)
     finish((float *)s->context->host + i * (long)head->stride, s->valueWidth, bytesOf(s->values),
