@@ -118,7 +118,7 @@ int compile(const CompileOptions &options) {
   Frontend frontend;
   if (!frontend.load(options.spec, {options.weights, options.dtype}))
     return 1;
-  std::set<std::string> scales = scalingTensors(frontend.module());
+  std::set<std::string> normScales = scalingTensors(frontend.module());
   std::vector<std::string> unrounded; // why matrices have not the type that was asked for
   frontend.onRemark = [&](mlir::Location where, const std::string &text) {
     if (text.starts_with("stays f32"))
@@ -130,7 +130,7 @@ int compile(const CompileOptions &options) {
   // The names are known to be right; what none and 'host' mean depends on the types.
   std::vector<CpuVariant> variants =
       llvm::cantFail(parseTargets(options.targets, findNarrowWeights(frontend.module())));
-  llvm::Expected<TensorReader> weights = openTensors(spec.weights, scales);
+  llvm::Expected<TensorReader> weights = openTensors(spec.weights, normScales);
   if (!weights)
     return fail(weights.takeError());
   static int address; // anything inside this program tells where it is
@@ -139,7 +139,7 @@ int compile(const CompileOptions &options) {
                 bundleName(nameOf(spec, options)),
                 std::move(variants),
                 std::move(*weights),
-                std::move(scales),
+                std::move(normScales),
                 llvm::sys::fs::getMainExecutable("attnc", &address),
                 showProgress};
   llvm::Expected<std::vector<WeightError>> errors = writeAt(options.bundle, job);

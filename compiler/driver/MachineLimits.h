@@ -1,8 +1,8 @@
 //===- MachineLimits.h - what this machine can do at most -------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measured in the same run as the kernels that are held against it: each limit on one core, or on all
-// together.
+// Measured in the same run as the kernels that are held against it: each limit on one core, or on
+// several together.
 
 #ifndef ATTNC_COMPILER_DRIVER_MACHINELIMITS_H
 #define ATTNC_COMPILER_DRIVER_MACHINELIMITS_H

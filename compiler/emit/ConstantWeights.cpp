@@ -32,12 +32,12 @@ ConstantReader computeConstants(mlir::ModuleOp planned) {
   return [planned](const WeightRecipe &recipe) mutable -> llvm::Expected<std::vector<char>> {
     auto weight = planned.lookupSymbol<attn::WeightOp>(recipe.name);
     if (std::optional<attn::SinusoidAttr> sinusoid = weight.getSinusoid())
-      return storeValues(recipe, computeSinusoid(*sinusoid, recipe.out(), recipe.in()));
+      return storeValues(recipe, computeSinusoid(*sinusoid, recipe.out(), recipe.in()), {});
     auto literal = mlir::dyn_cast_or_null<mlir::DenseFPElementsAttr>(weight.getValueAttr());
     if (!literal)
       return llvm::createStringError("weight '" + recipe.name + "' has neither a source nor a value");
     auto values = literal.getValues<float>();
-    return storeValues(recipe, std::vector<float>(values.begin(), values.end()));
+    return storeValues(recipe, std::vector<float>(values.begin(), values.end()), {});
   };
 }
 

@@ -36,7 +36,7 @@ llvm::Expected<ConstantReader> copyConstants(const std::string &bundle) {
   };
 }
 
-std::set<std::string> scalesOf(const std::vector<WeightRecipe> &recipes) {
+std::set<std::string> normScalesOf(const std::vector<WeightRecipe> &recipes) {
   std::set<std::string> names;
   for (const WeightRecipe &recipe : recipes)
     if (recipe.isNormScale)
@@ -67,7 +67,7 @@ llvm::Expected<std::vector<WeightError>> repackBundle(const std::string &bundle,
   llvm::Expected<std::vector<WeightRecipe>> recipes = readWeightRecipes((*manifest)["weights"]["tensors"]);
   if (!recipes)
     return recipes.takeError();
-  llvm::Expected<TensorReader> tensors = openTensors(source, scalesOf(*recipes));
+  llvm::Expected<TensorReader> tensors = openTensors(source, normScalesOf(*recipes));
   if (!tensors)
     return tensors.takeError();
   llvm::Expected<ConstantReader> constants = copyConstants(bundle);

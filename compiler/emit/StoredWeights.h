@@ -26,19 +26,19 @@ struct OutputScales {
   std::vector<float> scales, sums;
 };
 
-/// The scales that lose least of `values` (out x in), by the sum of squares.
+/// The scales that lose least of `values` (out x in), by the sum of squares; none where the type is not int8.
 OutputScales findScales(const WeightRecipe &recipe, const std::vector<float> &values);
 
-/// Lays `values` (out x in) out as `recipe` stores them, padding and all.
+/// Lays `values` (out x in) out as `recipe` stores them, padding and all. `scales`: see findScales().
 std::vector<char> storeValues(const WeightRecipe &recipe, const std::vector<float> &values,
-                              const OutputScales &scales = {});
+                              const OutputScales &scales);
 
-/// The same of the weight that holds a matrix's scales, and the sums of its integers.
+/// Lays out a matrix's scales, and the sums of its integers; zeros where it has none.
 std::vector<char> storeScales(const WeightRecipe &recipe, const OutputScales &scales);
 
 /// The errors of the tensors that make up `values` (out x in), one of each.
 std::vector<WeightError> findErrors(const WeightRecipe &recipe, const std::vector<float> &values,
-                                    const OutputScales &scales = {});
+                                    const OutputScales &scales);
 
 } // namespace attnc
 

@@ -65,9 +65,11 @@ bool isSound(const WeightRecipe &recipe, int64_t offset) {
       (recipe.panels == 0 || recipe.tensors.empty() || (recipe.type != "bf16" && recipe.type != "int8")))
     return false;
   int64_t rows = 0, outputs = recipe.holdsScales() ? recipe.in() : recipe.out();
-  for (int64_t extent : recipe.rows)
-    if (extent < 1 || (rows += extent) > outputs)
+  for (int64_t extent : recipe.rows) {
+    if (extent < 1 || extent > outputs - rows)
       return false;
+    rows += extent;
+  }
   if (recipe.holdsScales() && (recipe.shape != std::vector<int64_t>{2, outputs} || recipe.panels != 0))
     return false;
   return (recipe.tensors.empty() || recipe.holdsScales() || rows == outputs) && recipe.offset == offset &&

@@ -56,12 +56,12 @@ uint64_t nextRandom(uint64_t &state) {
 
 } // namespace
 
-llvm::Expected<TensorReader> openTensors(const WeightSource &source, std::set<std::string> scales) {
+llvm::Expected<TensorReader> openTensors(const WeightSource &source, std::set<std::string> normScales) {
   switch (source.kind) {
   case WeightSourceKind::File:
     return readTensorsFromFile(source.file);
   case WeightSourceKind::Random:
-    return drawTensors(source.seed, std::move(scales));
+    return drawTensors(source.seed, std::move(normScales));
   case WeightSourceKind::None:
     break;
   }
@@ -91,11 +91,11 @@ llvm::Expected<TensorReader> readTensorsFromFile(const std::string &path) {
   };
 }
 
-TensorReader drawTensors(uint64_t seed, std::set<std::string> scales) {
-  return [seed, scales = std::move(scales)](
+TensorReader drawTensors(uint64_t seed, std::set<std::string> normScales) {
+  return [seed, normScales = std::move(normScales)](
              const std::string &name,
              const std::vector<int64_t> &shape) -> llvm::Expected<std::vector<float>> {
-    float center = scales.count(name) ? 1.0f : 0.0f, bound = 0.02f;
+    float center = normScales.count(name) ? 1.0f : 0.0f, bound = 0.02f;
     if (shape.size() == 2)
       bound = std::sqrt(6.0f / float(shape[0] + shape[1]));
     std::vector<float> values(std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>()));

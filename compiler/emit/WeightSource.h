@@ -20,15 +20,16 @@ namespace attnc {
 using TensorReader = std::function<llvm::Expected<std::vector<float>>(const std::string &name,
                                                                       const std::vector<int64_t> &shape)>;
 
-/// What `source` names; where it names nothing, reading a tensor is an error. For `scales` see drawTensors().
-llvm::Expected<TensorReader> openTensors(const WeightSource &source, std::set<std::string> scales);
+/// What `source` names; where it names nothing, reading a tensor is an error. For `normScales` see
+/// drawTensors().
+llvm::Expected<TensorReader> openTensors(const WeightSource &source, std::set<std::string> normScales);
 
 /// Tensors of a file, an index or a folder (see WeightFiles.h), in float32, float16 or bfloat16.
 llvm::Expected<TensorReader> readTensorsFromFile(const std::string &path);
 
 /// Tensors drawn from `seed` and their own name: matrices uniform within Glorot and Bengio's bound (2010, eq.
-/// 16), so that activations neither vanish nor grow; vectors near zero, or near one if named in `scales`.
-TensorReader drawTensors(uint64_t seed, std::set<std::string> scales);
+/// 16), so that activations neither vanish nor grow; vectors near zero, or near one if named in `normScales`.
+TensorReader drawTensors(uint64_t seed, std::set<std::string> normScales);
 
 } // namespace attnc
 

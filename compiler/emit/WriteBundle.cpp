@@ -137,7 +137,7 @@ std::string bundleName(llvm::StringRef wanted) {
 }
 
 llvm::Expected<std::vector<WeightError>> writeBundle(const BundleJob &job, const BundleFolder &folder) {
-  llvm::Expected<std::vector<WeightRecipe>> recipes = readWeightRecipes(job.planned, job.scales);
+  llvm::Expected<std::vector<WeightRecipe>> recipes = readWeightRecipes(job.planned, job.normScales);
   if (!recipes)
     return recipes.takeError();
   llvm::Expected<TokenizerFiles> tokenizers = readTokenizerFiles(job.spec, job.name);

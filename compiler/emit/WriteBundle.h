@@ -17,8 +17,8 @@ struct BundleJob {
   std::string name; // a C identifier
   std::vector<CpuVariant> variants;
   TensorReader weights;
-  std::set<std::string> scales; // see scalingTensors()
-  std::string compiler;         // see compileKernels()
+  std::set<std::string> normScales; // see scalingTensors()
+  std::string compiler;             // see compileKernels()
   KernelProgress progress;
 };
 

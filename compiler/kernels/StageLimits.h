@@ -1,7 +1,8 @@
-/* StageLimits.h - the most that external stages of attention take at a time.
+/* StageLimits.h - what external stages of attention take at a time.
  * SPDX-License-Identifier: Apache-2.0
  *
- * For C and C++: emit/shim has arrays of these sizes on the stack, schedules ask for no more.
+ * For C and C++: emit/shim has arrays of these sizes on the stack, schedules ask for blocks of so many keys,
+ * and for no more of the others.
  */
 
 #ifndef ATTNC_KERNELS_STAGE_LIMITS_H
@@ -12,8 +13,8 @@ namespace attnc {
 #endif
 
 enum {
-  StageKeys = 128,    /* of a block: all stages of attention */
-  StageQueries = 256, /* of a block: BoundedAttention.h */
+  StageKeys = 128,    /* of a block, exactly: all stages of attention */
+  StageQueries = 256, /* of a block at most: BoundedAttention.h */
   StageColumns = 128, /* of a head: ExternalAttention.h and BoundedAttention.h */
   StepColumns = 256,  /* of a head: StepAttention.c */
   StepHeads = 16      /* of a task: StepAttention.c */

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <iostream>
 #include <span>
-#include <string>
+#include <string_view>
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
@@ -69,9 +69,11 @@ int main(int argc, char **argv) {
     counts.push_back(cores);
   if (argc > 1)
     counts.clear();
-  for (const std::string text : std::span(argv + 1, argv + argc)) {
-    const int count = std::atoi(text.c_str());
-    if (count < 1) {
+  for (const std::string_view text : std::span(argv + 1, argv + argc)) {
+    int count = 0;
+    const char *end = text.data() + text.size();
+    if (const auto [rest, error] = std::from_chars(text.data(), end, count);
+        error != std::errc() || rest != end || count < 1) {
       std::cerr << "LimitBench: a number of threads must be at least 1, but is '" << text << "'\n";
       return 2;
     }

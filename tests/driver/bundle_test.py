@@ -436,6 +436,14 @@ class Usage(BundleTest):
         self.refuse(1, "empty/model.safetensors: No such file or directory",
                     "compile", KOREAN_ENGLISH, "-o", self.folder / "x", "--weights", self.folder / "empty")
 
+    def test_weights_are_read_before_kernels_are_compiled(self):
+        content = self.weights.read_bytes()
+        self.weights.write_bytes(content[:-4] + struct.pack("<f", float("nan")))
+        done = self.compile("x", env={**os.environ, "PATH": "/nowhere"})  # where no linker is
+        self.assertEqual((1, "attnc: error: tensor 'value_weight' has a NaN at [2, 3], which is no number\n"),
+                         (done.returncode, done.stderr))
+        self.assertEqual([self.weights.name], os.listdir(self.folder))
+
     def test_a_users_mistake_exits_with_1(self):
         self.refuse(1, "/nowhere.yaml", "compile", "/nowhere.yaml", "-o", self.folder / "x")
         self.refuse(1, "is not a bundle", "compile", GRAPH, "-o", "/", "--weights", self.weights)

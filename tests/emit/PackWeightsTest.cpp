@@ -164,7 +164,7 @@ TEST(StoredWeights, ErrorsAreThoseOfEachTensor) {
 TEST(StoredWeights, WhatIsNotFiniteStaysSoInBfloat16AndIsNoError) {
   WeightRecipe recipe = makeRecipe({2, 2}, 64 * 32, 32, {"a"}, {2});
   recipe.type = "bf16";
-  std::vector<WeightError> errors = findErrors(recipe, {INFINITY, 1, NAN, -INFINITY});
+  std::vector<WeightError> errors = findErrors(recipe, {INFINITY, 1, NAN, -INFINITY}, {});
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_EQ(errors[0].error, 0);
 }
@@ -192,6 +192,57 @@ TEST(StoredWeights, NanIsAnErrorWithItsPlace) {
       EXPECT_EQ(errorOfMatrix(type, NAN, isTransposed), "tensor 'a' has a NaN at [1, 0], which is no number\n"
                                                         "tensor 'b' has a NaN at [1, 0], which is no number");
   }
+}
+
+/// Two int8 matrices (2 x 4) of the tensors `a` and `b`, and their scales behind them, `b`'s first.
+std::vector<WeightRecipe> twoMatrices() {
+  constexpr int64_t matrixBytes = 16 * 4 * 32, scaleBytes = 256;
+  std::vector<WeightRecipe> recipes;
+  for (const char *tensor : {"a", "b"}) {
+    recipes.push_back(makeRecipe({2, 4}, matrixBytes, 32, {tensor}, {2}));
+    recipes.back().type = "int8";
+  }
+  for (const char *tensor : {"b", "a"}) {
+    recipes.push_back(makeRecipe({2, 32}, scaleBytes, 0, {tensor}, {2}));
+    recipes.back().scaledInputs = 4;
+  }
+  int64_t offset = 0;
+  for (WeightRecipe &recipe : recipes) {
+    recipe.offset = offset;
+    offset += recipe.bytes;
+  }
+  return recipes;
+}
+
+TEST(StoredWeights, ScalesAreThoseOfTheirOwnMatrix) {
+  auto tensors = [](const std::string &name, const std::vector<int64_t> &) {
+    return llvm::Expected<std::vector<float>>(name == "a" ? std::vector<float>{127, 1, 2, 3, 254, 0, 0, -2}
+                                                          : std::vector<float>{381, 0, 0, 0, 508, 4, 0, 0});
+  };
+  std::vector<WeightRecipe> recipes = twoMatrices();
+  ScratchFolder folder;
+  llvm::cantFail(packWeights(recipes, tensors, {}, folder.path + "/w"));
+  auto file = llvm::MemoryBuffer::getFile(folder.path + "/w");
+  const char *data = (*file)->getBufferEnd() - 2 * 256;
+  auto row = [&](int of, int number) {
+    float values[2];
+    std::memcpy(values, data + of * 256 + number * 128, sizeof values);
+    return std::vector<float>{values[0], values[1]};
+  };
+  EXPECT_EQ(row(0, 0), (std::vector<float>{3, 4}));     // of b
+  EXPECT_EQ(row(0, 1), (std::vector<float>{127, 128})); // sums of integers
+  EXPECT_EQ(row(1, 0), (std::vector<float>{1, 2}));     // of a
+  EXPECT_EQ(row(1, 1), (std::vector<float>{133, 126}));
+}
+
+TEST(StoredWeights, AMatrixThatIsRefusedIsOneErrorWithItsScales) {
+  auto tensors = [](const std::string &name, const std::vector<int64_t> &) {
+    return llvm::Expected<std::vector<float>>(std::vector<float>{1, 2, 3, 4, 5, name == "a" ? NAN : 6, 7, 8});
+  };
+  ScratchFolder folder;
+  llvm::Expected<PackedWeights> packed = packWeights(twoMatrices(), tensors, {}, folder.path + "/w");
+  ASSERT_FALSE(bool(packed));
+  EXPECT_EQ(llvm::toString(packed.takeError()), "tensor 'a' has a NaN at [1, 1], which is no number");
 }
 
 TEST(StoredWeights, NanInABiasIsAnErrorWithItsPlace) {
@@ -347,6 +398,17 @@ TEST(WeightRecipes, TypesAndScalesThatLieAreErrors) {
     EXPECT_TRUE(isRefused(matrix, with(scales, "scales", inputs))) << inputs;
   EXPECT_TRUE(isRefused(matrix, with(scales, "tensors", {""})));
   EXPECT_TRUE(isRefused(matrix, with(scales, "shape", {32, 2})));
+  EXPECT_TRUE(isRefused(with(scales, "offset", 0), with(matrix, "offset", 256))); // scales stand behind
+}
+
+TEST(WeightRecipes, RowsWhoseSumIsTooLargeToCountAreAnError) {
+  nlohmann::json record = {{"name", "w"},  {"shape", {32}},       {"offset", 0},
+                           {"bytes", 128}, {"panels", 0},         {"tensors", {"", "", "", ""}},
+                           {"rows", {}},   {"transposed", false}, {"scaling", false}};
+  record["rows"] = {2, INT64_MAX, INT64_MAX, 32}; // which is 32 modulo 2^64
+  llvm::Expected<std::vector<WeightRecipe>> recipes = readWeightRecipes(nlohmann::json::array({record}));
+  ASSERT_FALSE(bool(recipes));
+  llvm::consumeError(recipes.takeError());
 }
 
 } // namespace
