@@ -313,17 +313,16 @@ nlohmann::ordered_json describe(const Profile &profile) {
   return kernels;
 }
 
-static std::ofstream openPicture(const std::string &path) {
-  std::ofstream picture(path);
+static std::ofstream openPicture(const std::string &path, std::ios::openmode mode = std::ios::trunc) {
+  std::ofstream picture(path, mode);
   if (!picture)
     throw std::runtime_error(path + ": cannot be written");
   return picture;
 }
 
 void Bench::run(double loading) {
-  std::ofstream picture;
-  if (!options.picture.empty()) // before anything is measured, which would be lost
-    picture = openPicture(options.picture);
+  if (!options.picture.empty()) // before anything is measured, which would be lost; an earlier picture stays
+    openPicture(options.picture, std::ios::app);
   session.startProfile();
   const Report first = firstRequest();
   session = makeSession(); // without a profile
@@ -357,7 +356,7 @@ void Bench::run(double loading) {
   printReport(report, options.json);
   if (options.profile && !options.json)
     std::cout << '\n' << printProfile(kernels);
-  if (picture.is_open() && !(picture << drawProfile(kernels)).flush())
+  if (!options.picture.empty() && !(openPicture(options.picture) << drawProfile(kernels)).flush())
     throw std::runtime_error(options.picture + ": cannot be written");
 }
 

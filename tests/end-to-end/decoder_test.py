@@ -121,7 +121,6 @@ class DecoderTest(unittest.TestCase):
         self.assertIn("3 golden cases", attnc("inspect", self.bundle, "--self-check"))
 
 
-
 class LanguagesTest(unittest.TestCase):
     def test_the_attention_picture_is_of_the_language_that_is_asked_for(self):
         def drawn(start, *options):
