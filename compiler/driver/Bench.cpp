@@ -1,8 +1,7 @@
 //===- Bench.cpp - attnc bench: how fast a bundle is --------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decodes made-up sources to outputs of exactly the wanted length (the end token is suppressed) and times
-// whole requests, encoder included. Encoders that stand alone encode; graphs are called.
+// Times whole requests of a workload, encoder included. Graphs are called.
 
 #include "compiler/driver/BenchGraph.h"
 #include "compiler/driver/Commands.h"
@@ -10,15 +9,13 @@
 #include "compiler/driver/MachineLimits.h"
 #include "compiler/driver/Profile.h"
 #include "compiler/driver/Timing.h"
+#include "compiler/driver/Workload.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <iostream>
-#include <memory>
-#include <random>
 #include <set>
 #include <thread>
 
@@ -70,41 +67,19 @@ void printReport(const Report &report, bool json) {
       std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
 }
 
-using Clock = std::chrono::steady_clock;
-
-double millisecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-/// When the first sentence's tokens came, in milliseconds since the request began.
-struct TokenTimes {
-  Clock::time_point start = Clock::now();
-  std::vector<double> times;
-};
-
-int noteTime(void *user, size_t sentence, size_t, int32_t) {
-  auto &tokens = *static_cast<TokenTimes *>(user);
-  if (sentence == 0)
-    tokens.times.push_back(millisecondsSince(tokens.start));
-  return 0;
-}
-
 class Bench {
 public:
   Bench(const Model &model, const BenchOptions &options)
-      : options(options), model(model), manifest(nlohmann::json::parse(model.manifest())),
-        sources(makeSources()), session(makeSession()),
-        hidden(size_t(options.batch) * options.sourceLength * model.width()) {}
+      : options(options), model(model),
+        workload(model, {options.batch, options.sourceLength, options.targetLength, options.beam,
+                         options.bundle.threads}),
+        manifest(workload.manifest()) {}
 
   /// `loading`: milliseconds.
   void run(double loading);
 
 private:
-  std::vector<Ids> makeSources() const;
-  Session makeSession() const;
-  void encodeOnce();
-  void decodeOnce(int length, TokenTimes *tokens = nullptr);
-  double sourceTime() const;
+  double sourceTime();
   Report firstRequest();
   Times measure(int length);
   std::string title() const;
@@ -113,84 +88,28 @@ private:
   void setLimits(Profile &profile, const std::vector<ProductType> &products) const;
 
   const nlohmann::json &variant() const;
-  bool isEncoder() const { return model.width() > 0; }
+  bool isEncoder() const { return workload.isEncoder(); }
 
   const BenchOptions &options;
   const Model &model;
-  nlohmann::json manifest;
-  std::vector<Ids> sources;
-  Session session;
-  std::vector<float> hidden; // what encoders give: batch x source x width
+  Workload workload;
+  const nlohmann::json &manifest;
 };
 
-std::vector<Ids> Bench::makeSources() const {
-  const int32_t vocabulary = manifest["vocabulary"]["source"];
-  std::mt19937 random(1); // the same sources on each run
-  std::uniform_int_distribution<int32_t> anyId(0, vocabulary - 1);
-  std::vector<Ids> all(options.batch, Ids(options.sourceLength));
-  for (Ids &ids : all)
-    for (int32_t &id : ids)
-      id = anyId(random);
-  return all;
-}
-
-/// Lengths that the model cannot have are wrong values of options.
-Session Bench::makeSession() const {
-  attnrt_session_options capacity = model.sessionOptions();
-  capacity.batch = options.batch;
-  capacity.beam = options.beam;
-  capacity.source = options.sourceLength;
-  capacity.target = options.targetLength;
-  capacity.uses = ATTNRT_USE_DECODE | ATTNRT_USE_SAMPLE | ATTNRT_USE_ATTEND; // what the bundle's rules need
-  capacity.threads = options.bundle.threads;
-  try {
-    return Session(model, capacity);
-  } catch (const attnrt::api::Error &error) {
-    if (error.status != ATTNRT_OUT_OF_RANGE)
-      throw;
-    throw CLI::ValidationError(error.what());
-  }
-}
-
-/// Writes to `tokens`, where it is given, what a search of one hypothesis tells.
-void Bench::decodeOnce(int length, TokenTimes *tokens) {
-  attnrt_decode_options decoding = model.decodeOptions();
-  decoding.beam = options.beam;
-  decoding.n_best = decoding.num_beam_groups = 1;
-  decoding.sample = decoding.return_alternatives = 0;
-  decoding.diversity_penalty = 0;
-  decoding.forced_eos_token_id = -1; // or the last token would be the end token
-  decoding.min_length = decoding.max_length = length;
-  decoding.on_token = tokens ? noteTime : nullptr;
-  decoding.user = tokens;
-  const auto results = session.decode(sources, decoding);
-  for (const auto &nBest : results)
-    if (nBest.empty() || nBest.front().ids.size() != static_cast<size_t>(length))
-      throw CLI::ValidationError(
-          "--target-length", "an output is shorter: the model gives no other tokens, or has no positions for "
-                             "a prompt of --source-length tokens and what follows it");
-}
-
-void Bench::encodeOnce() {
-  const std::vector<attnrt_ids> views = attnrt::api::view(sources);
-  attnrt::api::check(
-      attnrt_encode(session.handle(), views.size(), views.data(), nullptr, hidden.data(), nullptr));
-}
-
 /// What kernels of the entries that read the source took, in milliseconds.
-double Bench::sourceTime() const {
+double Bench::sourceTime() {
   uint64_t nanoseconds = 0;
   for (size_t entry = 0; entry < manifest["entries"].size(); ++entry)
     if (const std::string name = manifest["entries"][entry]["name"]; name == "encode" || name == "prefill")
       for (size_t kernel = 0; kernel < manifest["kernels"].size(); ++kernel)
-        nanoseconds += session.profile(entry, kernel).nanoseconds;
+        nanoseconds += workload.session().profile(entry, kernel).nanoseconds;
   return double(nanoseconds) * 1e-6;
 }
 
 /// What a process that has just loaded the bundle waits for: weights are not in its memory yet.
 Report Bench::firstRequest() {
   TokenTimes tokens;
-  isEncoder() ? encodeOnce() : decodeOnce(options.targetLength, options.beam == 1 ? &tokens : nullptr);
+  workload.request(options.targetLength, options.beam == 1 ? &tokens : nullptr);
   Report report = {{"ms_first_request", millisecondsSince(tokens.start)}};
   const std::vector<double> &times = tokens.times;
   if (!times.empty())
@@ -201,7 +120,7 @@ Report Bench::firstRequest() {
 }
 
 Times Bench::measure(int length) {
-  return timeRuns([&] { isEncoder() ? encodeOnce() : decodeOnce(length); }, options.seconds);
+  return timeRuns([&] { workload.request(length); }, options.seconds);
 }
 
 /// The variant that runs, as the manifest describes it.
@@ -274,16 +193,15 @@ Profile Bench::profile() {
   profile.title = title();
   const std::vector<ProductType> products = productsOfKernels();
   setLimits(profile, products);
-  const auto request = [&] { isEncoder() ? encodeOnce() : decodeOnce(options.targetLength); };
-  request(); // measuring limits has taken the caches
-  session.startProfile();
+  workload.request(); // measuring limits has taken the caches
+  workload.session().startProfile();
   const auto start = Clock::now();
   for (int i = 0; i < requests; ++i)
-    request();
+    workload.request();
   profile.milliseconds = millisecondsSince(start) / requests;
   for (size_t entry = 0; entry < manifest["entries"].size(); ++entry)
     for (size_t kernel = 0; kernel < manifest["kernels"].size(); ++kernel) {
-      const attnrt_kernel_profile counts = session.profile(entry, kernel);
+      const attnrt_kernel_profile counts = workload.session().profile(entry, kernel);
       if (counts.calls > 0)
         profile.kernels.push_back({manifest["entries"][entry]["name"], manifest["kernels"][kernel],
                                    products[kernel], double(counts.calls) / requests,
@@ -323,9 +241,9 @@ static std::ofstream openPicture(const std::string &path, std::ios::openmode mod
 void Bench::run(double loading) {
   if (!options.picture.empty()) // before anything is measured, which would be lost; an earlier picture stays
     openPicture(options.picture, std::ios::app);
-  session.startProfile();
+  workload.session().startProfile();
   const Report first = firstRequest();
-  session = makeSession(); // without a profile
+  workload.renewSession();
   const Times times = measure(options.targetLength);
   const double tokens = double(options.batch) * (isEncoder() ? options.sourceLength : options.targetLength);
   Report report = {{"variant", model.variant()}, {"batch", options.batch}};
@@ -340,8 +258,8 @@ void Bench::run(double loading) {
                  {"ms_median", times.median},
                  {"ms_load", loading}});
   report.update(first);
-  report.update({{"arena_bytes", session.arenaBytes()},
-                 {"state_bytes", session.stateBytes()},
+  report.update({{"arena_bytes", workload.session().arenaBytes()},
+                 {"state_bytes", workload.session().stateBytes()},
                  {"weight_bytes", manifest["weights"]["bytes"]}});
   if (options.profile && options.targetLength > 1) {
     const Times one = measure(1);

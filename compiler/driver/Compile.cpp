@@ -14,6 +14,7 @@
 #include "compiler/emit/LowerEntries.h"
 #include "compiler/emit/WriteBundle.h"
 #include "compiler/spec/PrintSpec.h"
+#include "compiler/tune/ScheduleFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -107,10 +108,30 @@ llvm::Expected<std::vector<WeightError>> writeAt(const std::string &place, const
   return errors;
 }
 
+/// What the file of schedules has for kernels of `planned`; nothing after errors on stderr.
+std::optional<KernelSchedules> findSchedules(const std::string &file, mlir::ModuleOp planned,
+                                             llvm::ArrayRef<CpuVariant> variants) {
+  KernelSchedules schedules;
+  if (file.empty())
+    return schedules;
+  Diagnostics diagnostics;
+  std::optional<ScheduleRecords> records = readSchedules(file, diagnostics);
+  diagnostics.print(std::cerr);
+  if (!records)
+    return std::nullopt;
+  size_t kernels = 0;
+  for (const CpuVariant &variant : variants)
+    for (attn::KernelOp kernel : planned.getOps<attn::KernelOp>()) {
+      ++kernels;
+      if (auto found = records->find({variant.name, kernel.getSymName().str()}); found != records->end())
+        schedules[found->first] = choiceText(found->second.choice);
+    }
+  std::cout << "schedules: " << schedules.size() << " of " << kernels << " kernels have records in " << file
+            << "\n";
+  return schedules;
+}
+
 int compile(const CompileOptions &options) {
-  if (!options.schedules.empty())
-    throw CLI::ValidationError("--schedules",
-                               "not built yet: this version uses the schedules it was built with");
   if (llvm::Expected<std::vector<CpuVariant>> named = parseTargets(options.targets); !named)
     throw CLI::ValidationError("--target", llvm::toString(named.takeError()));
   if (!options.phase.empty())
@@ -130,6 +151,9 @@ int compile(const CompileOptions &options) {
   // The names are known to be right; what none and 'host' mean depends on the types.
   std::vector<CpuVariant> variants =
       llvm::cantFail(parseTargets(options.targets, findNarrowWeights(frontend.module())));
+  std::optional<KernelSchedules> schedules = findSchedules(options.schedules, frontend.module(), variants);
+  if (!schedules)
+    return 1;
   llvm::Expected<TensorReader> weights = openTensors(spec.weights, normScales);
   if (!weights)
     return fail(weights.takeError());
@@ -140,8 +164,7 @@ int compile(const CompileOptions &options) {
                 std::move(variants),
                 std::move(*weights),
                 std::move(normScales),
-                llvm::sys::fs::getMainExecutable("attnc", &address),
-                showProgress};
+                {llvm::sys::fs::getMainExecutable("attnc", &address), std::move(*schedules), showProgress}};
   llvm::Expected<std::vector<WeightError>> errors = writeAt(options.bundle, job);
   if (!errors)
     return fail(errors.takeError());
@@ -176,7 +199,8 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
           "random:SEED")
       ->check(weightSource())
       ->type_name("FILE");
-  command->add_option("--schedules", options->schedules, "Tuned schedules; not built yet")->type_name("FILE");
+  command->add_option("--schedules", options->schedules, "Schedules that 'attnc tune' found")
+      ->type_name("FILE");
   CLI::Option *phase =
       command->add_option("--emit", options->phase, "Print a phase instead of writing a bundle");
   phase->excludes(bundle)->check(

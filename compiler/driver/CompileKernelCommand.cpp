@@ -5,6 +5,7 @@
 
 #include "compiler/driver/Commands.h"
 #include "compiler/emit/CompileKernel.h"
+#include "compiler/emit/CompileKernels.h"
 #include "dialect/IR/Attn.h"
 
 #include "mlir/Parser/Parser.h"
@@ -18,7 +19,7 @@
 namespace {
 
 struct KernelOptions {
-  std::string file, target, symbol, object;
+  std::string file, target, schedule, symbol, object;
   pid_t parent = 0; // the process that waits for this one, where there is one
 };
 
@@ -42,11 +43,20 @@ int compileKernelFile(const KernelOptions &options) {
     std::cerr << options.file << ": error: holds no kernel, or several\n";
     return 1;
   }
-  attnc::KernelTarget target{options.target};
-  if (llvm::Error error = attnc::compileKernel(*kernels.begin(), target, options.symbol, options.object)) {
-    std::cerr << llvm::toString(std::move(error)) << "\n";
+  std::optional<attnc::ScheduleChoice> schedule = attnc::parseChoice(options.schedule);
+  if (!schedule) {
+    std::cerr << options.schedule << ": error: is no schedule\n";
     return 1;
   }
+  attnc::KernelTarget target{options.target, /*asserts=*/false, *schedule};
+  llvm::Expected<bool> isTuned =
+      attnc::compileKernel(*kernels.begin(), target, options.symbol, options.object);
+  if (!isTuned) {
+    std::cerr << llvm::toString(isTuned.takeError()) << "\n";
+    return 1;
+  }
+  if (*isTuned)
+    std::cout << attnc::TunedMark << "\n";
   return 0;
 }
 
@@ -58,6 +68,7 @@ void addCompileKernelCommand(CLI::App &app, int &exitCode) {
   command->group(""); // hidden
   command->add_option("FILE", options->file)->required();
   command->add_option("--target", options->target)->required();
+  command->add_option("--schedule", options->schedule);
   command->add_option("--symbol", options->symbol)->required();
   command->add_option("-o", options->object)->required();
   command->add_option("--parent", options->parent);

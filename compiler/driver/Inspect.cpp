@@ -67,6 +67,16 @@ void printEncoder(const Json &manifest) {
             << "tokens " << manifest["tokens"].dump() << "\n";
 }
 
+/// ` (tuned for avx2, avx512)`: the variants in which a kernel's schedule is not that of rules.
+std::string tunedFor(const Json &manifest, const std::string &kernel) {
+  std::string text;
+  for (const auto &variant : manifest["variants"])
+    for (const auto &tuned : variant.value("tuned_kernels", Json::array()))
+      if (tuned == kernel)
+        text += (text.empty() ? " (tuned for " : ", ") + variant["name"].get<std::string>();
+  return text.empty() ? text : text + ")";
+}
+
 /// The runtime has checked every field that is read here.
 void printBundle(const Model &model) {
   const auto manifest = Json::parse(model.manifest());
@@ -84,7 +94,7 @@ void printBundle(const Model &model) {
               << (name == model.variant() ? " (used on this machine)" : "") << "\n";
   }
   for (const auto &kernel : manifest["kernels"])
-    std::cout << "kernel " << kernel.get<std::string>() << "\n";
+    std::cout << "kernel " << kernel.get<std::string>() << tunedFor(manifest, kernel) << "\n";
   std::cout << "weights " << manifest["weights"]["tensors"].size() << " tensors, "
             << manifest["weights"]["bytes"] << " bytes, hash "
             << manifest["weights"]["hash"].get<std::string>() << "\n";

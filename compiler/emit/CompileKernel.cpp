@@ -68,42 +68,45 @@ static Halide::Module shareFirstOutput(const Halide::Module &module, const Kerne
   return result;
 }
 
-static llvm::Error writeObject(attn::KernelOp kernel, const Halide::Target &target, const CpuTarget &cpu,
+static llvm::Error writeObject(const KernelPipeline &pipeline, const Halide::Target &target,
                                const std::string &name, const std::string &path) {
-  llvm::Expected<KernelPipeline> pipeline = buildKernelPipeline(kernel, cpu);
-  if (!pipeline)
-    return pipeline.takeError();
-  Halide::Pipeline whole(pipeline->outputs);
+  Halide::Pipeline whole(pipeline.outputs);
   whole.add_custom_lowering_pass(makeHoistGuards().release());
   whole.add_custom_lowering_pass(makePrefetchPanels().release());
   whole.add_custom_lowering_pass(makeJoinLoops().release());
   whole.add_custom_lowering_pass(makeStackScratch().release());
   Halide::Module module =
-      whole.compile_to_module(pipeline->arguments, name, target, Halide::LinkageType::External);
-  if (pipeline->firstSharesSecond)
-    module = shareFirstOutput(module, *pipeline);
+      whole.compile_to_module(pipeline.arguments, name, target, Halide::LinkageType::External);
+  if (pipeline.firstSharesSecond)
+    module = shareFirstOutput(module, pipeline);
   module.compile({{Halide::OutputFileType::object, path}});
   return llvm::Error::success();
 }
 
-llvm::Error compileKernel(attn::KernelOp kernel, const KernelTarget &target, const std::string &name,
-                          const std::string &path) {
+llvm::Expected<bool> compileKernel(attn::KernelOp kernel, const KernelTarget &target, const std::string &name,
+                                   const std::string &path) {
   WarningCollector warnings;
   Halide::set_custom_compile_time_error_reporter(&warnings);
+  bool isTuned = false;
   llvm::scope_exit restore([] { Halide::set_custom_compile_time_error_reporter(nullptr); });
   try {
     llvm::Expected<Halide::Target> parsed = parseTarget(target);
     if (!parsed)
       return parsed.takeError();
     bool hasVnni = halidesTarget(target.name) != target.name;
-    if (llvm::Error error = writeObject(kernel, *parsed, describeCpu(*parsed, hasVnni), name, path))
+    const CpuTarget cpu = describeCpu(*parsed, hasVnni);
+    llvm::Expected<KernelPipeline> pipeline = buildKernelPipeline(kernel, cpu, target.schedule);
+    if (!pipeline)
+      return pipeline.takeError();
+    isTuned = pipeline->isTuned;
+    if (llvm::Error error = writeObject(*pipeline, *parsed, name, path))
       return error;
   } catch (const Halide::Error &error) {
     return llvm::createStringError(error.what());
   }
   if (!warnings.failure.empty())
     return llvm::createStringError(warnings.failure);
-  return llvm::Error::success();
+  return isTuned;
 }
 
 } // namespace attnc

@@ -7,6 +7,7 @@
 #ifndef ATTNC_EMIT_COMPILE_KERNEL_H
 #define ATTNC_EMIT_COMPILE_KERNEL_H
 
+#include "compiler/schedules/ScheduleChoice.h"
 #include "dialect/IR/Attn.h"
 
 #include "llvm/Support/Error.h"
@@ -18,12 +19,14 @@ namespace attnc {
 struct KernelTarget {
   std::string name;     // a CpuVariant's target, e.g. x86-64-linux-avx-avx2-f16c-fma-sse41
   bool asserts = false; // check extents and bounds at each call
+  ScheduleChoice schedule = {};
 };
 
-/// Writes an object with the function `name` (docs/architecture.md, "Kernel functions") to `path`. An error
-/// does not tell which kernel it is about: the caller knows.
-llvm::Error compileKernel(attn::KernelOp kernel, const KernelTarget &target, const std::string &name,
-                          const std::string &path);
+/// Writes an object with the function `name` (docs/architecture.md, "Kernel functions") to `path`, and tells
+/// whether its schedule is another than that of rules. An error does not tell which kernel it is about: the
+/// caller knows.
+llvm::Expected<bool> compileKernel(attn::KernelOp kernel, const KernelTarget &target, const std::string &name,
+                                   const std::string &path);
 
 } // namespace attnc
 

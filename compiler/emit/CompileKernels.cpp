@@ -26,13 +26,18 @@ struct Job {
   KernelObject object;
   std::string source; // file with the kernel's text
   std::string target;
+  std::string schedule; // empty: by rules
 };
 
 /// Runs one child; empty on success.
-std::string runJob(const Job &job, StringRef compiler) {
-  ChildResult child =
-      runChild(compiler, {"compile-kernel", job.source, "--target", job.target, "--symbol", job.object.symbol,
-                          "-o", job.object.path, "--parent", std::to_string(getpid())});
+std::string runJob(Job &job, StringRef compiler) {
+  std::vector<std::string> arguments = {
+      "compile-kernel",  job.source, "--target",      job.target, "--symbol",
+      job.object.symbol, "-o",       job.object.path, "--parent", std::to_string(getpid())};
+  if (!job.schedule.empty())
+    arguments.insert(arguments.end(), {"--schedule", job.schedule});
+  ChildResult child = runChild(compiler, arguments);
+  job.object.isTuned = child.code == 0 && StringRef(child.output).ends_with(TunedMark);
   if (child.code == 0)
     return "";
   constexpr StringRef outOfSpace =
@@ -47,8 +52,7 @@ std::string runJob(const Job &job, StringRef compiler) {
 }
 
 /// The errors of all jobs, in the order of the jobs. An interrupt keeps further jobs from starting.
-std::vector<std::string> runJobs(llvm::ArrayRef<Job> jobs, StringRef compiler,
-                                 const KernelProgress &progress) {
+std::vector<std::string> runJobs(llvm::MutableArrayRef<Job> jobs, const KernelCompiler &compiler) {
   std::atomic<size_t> next = 0;
   std::mutex reporting;
   std::vector<std::string> errors(jobs.size());
@@ -56,9 +60,9 @@ std::vector<std::string> runJobs(llvm::ArrayRef<Job> jobs, StringRef compiler,
     for (size_t i; (i = next++) < jobs.size() && !wasInterrupted();) {
       {
         std::lock_guard<std::mutex> lock(reporting);
-        progress(jobs[i].object, i + 1, jobs.size());
+        compiler.progress(jobs[i].object, i + 1, jobs.size());
       }
-      errors[i] = runJob(jobs[i], compiler);
+      errors[i] = runJob(jobs[i], compiler.program);
     }
   };
   const size_t threads = std::min<size_t>(jobs.size(), std::max(1u, std::thread::hardware_concurrency()));
@@ -116,8 +120,7 @@ std::string symbolPart(StringRef name) {
 
 llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned, StringRef bundle,
                                                          llvm::ArrayRef<CpuVariant> variants,
-                                                         StringRef compiler, StringRef folder,
-                                                         const KernelProgress &progress) {
+                                                         const KernelCompiler &compiler, StringRef folder) {
   std::vector<Job> jobs;
   std::vector<std::pair<std::string, std::string>> sources;
   for (attn::KernelOp kernel : planned.getOps<attn::KernelOp>()) {
@@ -131,12 +134,14 @@ llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned,
   for (const CpuVariant &variant : variants)
     for (const auto &[kernel, source] : sources) {
       std::string name = kernel + "." + symbolPart(variant.name);
+      auto chosen = compiler.schedules.find({variant.name, kernel});
       jobs.push_back(
           {{kernel, variant.name, localSymbol(bundle, "kernel." + name), (folder + "/" + name + ".o").str()},
            source,
-           variant.target});
+           variant.target,
+           chosen == compiler.schedules.end() ? "" : chosen->second});
     }
-  std::vector<std::string> errors = runJobs(jobs, compiler, progress);
+  std::vector<std::string> errors = runJobs(jobs, compiler);
   if (wasInterrupted())
     return llvm::createStringError("interrupted");
   if (!errors.empty())

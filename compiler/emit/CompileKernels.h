@@ -11,6 +11,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <functional>
+#include <map>
 
 namespace attnc {
 
@@ -20,18 +21,30 @@ struct KernelObject {
   std::string symbol;  // of the compiled function
   std::string path;
   bool addsBfloats = false; // calls a function of emit/shim that adds up products of bfloat16
+  bool isTuned = false;     // its schedule is another than that of rules
 };
+
+/// What `compile-kernel` prints in the end where a kernel is tuned.
+constexpr const char *TunedMark = "tuned";
 
 /// What a progress display needs: the kernel being started, its number from 1, and how many there are.
 using KernelProgress = std::function<void(const KernelObject &object, size_t number, size_t total)>;
 
+/// The text of what is chosen (schedules/ScheduleChoice.h), by the names of a variant and a kernel.
+using KernelSchedules = std::map<std::pair<std::string, std::string>, std::string>;
+
+struct KernelCompiler {
+  std::string program; // understands `compile-kernel FILE --target T --schedule C --symbol S -o OBJECT`
+  KernelSchedules schedules;
+  KernelProgress progress;
+};
+
 /// Compiles every kernel of `planned` for every variant into `folder`, in the order variant by variant,
-/// kernel by kernel. `compiler` is the program that understands `compile-kernel FILE --target T --symbol S -o
-/// OBJECT`.
+/// kernel by kernel.
 llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned, llvm::StringRef bundle,
                                                          llvm::ArrayRef<CpuVariant> variants,
-                                                         llvm::StringRef compiler, llvm::StringRef folder,
-                                                         const KernelProgress &progress);
+                                                         const KernelCompiler &compiler,
+                                                         llvm::StringRef folder);
 
 } // namespace attnc
 

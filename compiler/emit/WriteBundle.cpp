@@ -69,10 +69,10 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, Json &ma
   if (!lowered)
     return llvm::createStringError("the entries cannot be lowered");
   llvm::Expected<std::vector<KernelObject>> kernels =
-      compileKernels(job.planned, job.name, job.variants, job.compiler, folder.scratch(), job.progress);
+      compileKernels(job.planned, job.name, job.variants, job.compiler, folder.scratch());
   if (!kernels)
     return kernels.takeError();
-  setBfloatKernels(manifest, *kernels);
+  setKernels(manifest, *kernels);
   addDescriptor(*lowered, job.planned, job.name, groupByVariant(job.variants, *kernels),
                 manifestHash(manifest));
   LinkJob link{job.name,

@@ -18,8 +18,7 @@ struct BundleJob {
   std::vector<CpuVariant> variants;
   TensorReader weights;
   std::set<std::string> normScales; // see scalingTensors()
-  std::string compiler;             // see compileKernels()
-  KernelProgress progress;
+  KernelCompiler compiler;
 };
 
 /// The bundle's name from what the spec or the destination folder is called: letters, digits and `_`, at most

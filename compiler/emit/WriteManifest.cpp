@@ -293,11 +293,16 @@ Json makeManifest(const Spec &spec, mlir::ModuleOp module, llvm::StringRef bundl
   return manifest;
 }
 
-void setBfloatKernels(Json &manifest, llvm::ArrayRef<KernelObject> objects) {
+void setKernels(Json &manifest, llvm::ArrayRef<KernelObject> objects) {
   for (Json &variant : manifest["variants"])
-    for (const KernelObject &object : objects)
-      if (object.addsBfloats && variant["name"] == object.variant)
+    for (const KernelObject &object : objects) {
+      if (variant["name"] != object.variant)
+        continue;
+      if (object.addsBfloats)
         variant["bf16_kernels"].push_back(object.kernel);
+      if (object.isTuned)
+        variant["tuned_kernels"].push_back(object.kernel);
+    }
 }
 
 void setWeightHashes(Json &manifest, const WeightHashes &hashes) {

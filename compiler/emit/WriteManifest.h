@@ -37,8 +37,8 @@ nlohmann::ordered_json makeManifest(const Spec &spec, mlir::ModuleOp planned, ll
                                     const std::vector<WeightRecipe> &weights,
                                     const TokenizerFiles &tokenizers);
 
-/// Puts in which kernels of each variant add up products of bfloat16.
-void setBfloatKernels(nlohmann::ordered_json &manifest, llvm::ArrayRef<KernelObject> objects);
+/// Puts in which kernels of each variant add up products of bfloat16, and which are tuned.
+void setKernels(nlohmann::ordered_json &manifest, llvm::ArrayRef<KernelObject> objects);
 
 /// Puts the hashes of a weight file in.
 void setWeightHashes(nlohmann::ordered_json &manifest, const WeightHashes &hashes);

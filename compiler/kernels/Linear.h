@@ -37,6 +37,7 @@ struct MatmulTile {
 
   bool isShared() const { return steps > 0; }
   bool isExternal() const { return external; }
+  bool operator==(const MatmulTile &) const = default;
 };
 
 /// Panels of weights that are read side by side where several row tiles share them.

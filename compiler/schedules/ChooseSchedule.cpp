@@ -9,6 +9,7 @@
 #include "compiler/kernels/Math.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace attnc {
 
@@ -92,35 +93,77 @@ static int columnsPerTask(const MatmulShape &shape) {
   return std::min(columns, (shape.out + grain - 1) / grain * grain);
 }
 
-static void chooseRowTasks(MatmulSchedule &schedule) {
+/// The word chosen for a parameter, or nothing.
+static std::string_view chosen(const ScheduleChoice &choice, std::string_view parameter) {
+  auto found = choice.find(parameter);
+  return found == choice.end() ? std::string_view() : std::string_view(found->second);
+}
+
+/// The first whole number of a word: `6` of `6x64`.
+static int numberOf(std::string_view word) { return std::atoi(std::string(word).c_str()); }
+
+static Prefetch prefetchOf(std::string_view word) {
+  return word == "ahead" ? Prefetch::Ahead : word == "none" ? Prefetch::None : Prefetch::NextColumns;
+}
+
+/// Gives tiles what is chosen for them; those that share weights stay as they are.
+static void applyChoice(std::vector<MatmulTile> &tiles, const ScheduleChoice &choice) {
+  MatmulTile &manyRows = tiles.back();
+  if (auto word = chosen(choice, "tile"); !word.empty()) {
+    manyRows.rows = numberOf(word);
+    manyRows.columns = numberOf(word.substr(word.find('x') + 1));
+  }
+  if (auto word = chosen(choice, "prefetch"); !word.empty())
+    manyRows.prefetch = prefetchOf(word);
+  if (auto word = chosen(choice, "few_rows_prefetch"); !word.empty())
+    for (MatmulTile &tile : llvm::MutableArrayRef(tiles).drop_back())
+      if (tile.rows > 1 && !tile.isShared())
+        tile.prefetch = prefetchOf(word);
+}
+
+/// Panels are asked for whole, and ahead by tiles of one alone.
+static void limitPrefetch(MatmulTile &tile) {
+  if (tile.columns % PanelColumns != 0)
+    tile.prefetch = Prefetch::None;
+  else if (tile.prefetch == Prefetch::Ahead && tile.columns != PanelColumns)
+    tile.prefetch = Prefetch::NextColumns;
+}
+
+static void chooseRowTasks(MatmulSchedule &schedule, const ScheduleChoice &choice) {
   const MatmulTile &manyRows = schedule.tiles.back();
   schedule.byRows = manyRows.prefetch != Prefetch::None;
+  if (auto word = chosen(choice, "tasks"); !word.empty())
+    schedule.byRows = word == "by_rows";
   schedule.rowTilesPerTask = (schedule.byRows ? KeptRows : RowsPerTask) / manyRows.rows;
   schedule.columnsPerRowTask =
       schedule.byRows ? std::max(ColumnsOfKeptRows, manyRows.columns) : schedule.columnsPerTask;
 }
 
-static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &shape, bool shareTiles) {
+static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &shape,
+                                       const ScheduleChoice &choice, bool shareTiles) {
   const auto [steps, group, out, areIntegers] = shape;
   bool streams = shareTiles && comesFromMemory(steps, out);
   MatmulSchedule schedule{tilesFor(cpu, streams, areIntegers), cpu.lanes, 0, 0};
   if (!shareTiles)
     std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared(); });
+  applyChoice(schedule.tiles, choice);
   // A tile that reaches past the weight sums its last panel several times. Where there are few panels, LLVM
   // sees that, and shares sums of products among the copies: it adds in another order than in other tiles.
   int panels = (out + PanelColumns - 1) / PanelColumns;
   for (MatmulTile &tile : schedule.tiles)
     while (panels < FewPanels && panels * PanelColumns % tile.columns != 0)
       tile.columns /= 2;
-  for (MatmulTile &tile : schedule.tiles)
+  for (MatmulTile &tile : schedule.tiles) {
     tile.inOrder = sumsAreStrict(cpu);
+    limitPrefetch(tile);
+  }
   schedule.columnsPerTask = columnsPerTask(shape);
-  chooseRowTasks(schedule);
+  chooseRowTasks(schedule, choice);
   return schedule;
 }
 
-MatmulSchedule chooseGates(const CpuTarget &cpu, const MatmulShape &shape) {
-  return chooseForVectors(cpu, shape, /*shareTiles=*/false);
+MatmulSchedule chooseGates(const CpuTarget &cpu, const MatmulShape &shape, const ScheduleChoice &choice) {
+  return chooseForVectors(cpu, shape, choice, /*shareTiles=*/false);
 }
 
 namespace {
@@ -201,12 +244,12 @@ static bool fitWideTiles(int out, const MatmulSchedule &schedule) {
 // 32 rows x 128 columns of sums are 16 KiB. Tiles take twice that where rows are prepared again for each:
 // those of pairs of bfloat16 whose width is no multiple of 32 are rounded, bytes are split into magnitudes
 // and signs.
-MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs, const ScheduleChoice &choice) {
   const PanelMatrix &weight = inputs.weight;
   WeightType type = typeOf(inputs);
   MatmulShape shape{std::max(1, weight.in / weight.group), weight.group, weight.out,
                     type == WeightType::Integer};
-  MatmulSchedule schedule = chooseForVectors(cpu, shape, /*shareTiles=*/true);
+  MatmulSchedule schedule = chooseForVectors(cpu, shape, choice, /*shareTiles=*/true);
   const char *function = chooseFunction(cpu, inputs);
   if (!function)
     return schedule;
@@ -218,11 +261,13 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs) {
                       .serves = 32,
                       .external = function,
                       .byteOffset = splitsBytes ? 128 : 0};
+  if (auto word = chosen(choice, "external_columns"); !word.empty())
+    external.columns = numberOf(word);
   while (weight.panels() < FewPanels && weight.panels() * PanelColumns % external.columns != 0)
     external.columns /= 2;
   putExternal(schedule.tiles, external, cpu, type);
   schedule.columnsPerTask = std::max(schedule.columnsPerTask, external.columns);
-  chooseRowTasks(schedule);
+  chooseRowTasks(schedule, choice);
   return schedule;
 }
 

@@ -1,7 +1,7 @@
 //===- ChooseSchedule.h - parameters of a kernel's schedule for a CPU -------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a CPU class and the widths of a kernel to tiles and grains.
+// From a CPU class and the widths of a kernel to tiles and grains: by rules, but for what a choice says.
 
 #ifndef ATTNC_SCHEDULES_CHOOSE_SCHEDULE_H
 #define ATTNC_SCHEDULES_CHOOSE_SCHEDULE_H
@@ -9,6 +9,7 @@
 #include "compiler/kernels/Attention.h"
 #include "compiler/kernels/Linear.h"
 #include "compiler/schedules/CpuTarget.h"
+#include "compiler/schedules/ScheduleChoice.h"
 
 namespace attnc {
 
@@ -19,6 +20,8 @@ struct MatmulSchedule {
   int rowTilesPerTask;       // of the last tile
   int columnsPerRowTask = 0; // of the last tile's tasks, in linears
   bool byRows = false; // tasks of the same rows follow each other; otherwise those of the same columns do
+
+  bool operator==(const MatmulSchedule &) const = default;
 };
 
 /// What a schedule depends on.
@@ -29,10 +32,11 @@ struct MatmulShape {
   bool areIntegers = false;
 };
 
-MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs);
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs,
+                            const ScheduleChoice &choice = {});
 
 /// Of gates, whose row tiles share no weights.
-MatmulSchedule chooseGates(const CpuTarget &cpu, const MatmulShape &shape);
+MatmulSchedule chooseGates(const CpuTarget &cpu, const MatmulShape &shape, const ScheduleChoice &choice = {});
 
 struct AttentionSchedule {
   AttentionTiles tiles;

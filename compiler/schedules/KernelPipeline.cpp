@@ -32,13 +32,16 @@ namespace {
 /// Builds the pipeline of one kernel; members are shared by the archetypes.
 class PipelineBuilder {
 public:
-  PipelineBuilder(attn::KernelOp kernel, const CpuTarget &cpu) : kernel(kernel), cpu(cpu), region(kernel) {
+  PipelineBuilder(attn::KernelOp kernel, const CpuTarget &cpu, const ScheduleChoice &choice)
+      : kernel(kernel), cpu(cpu), choice(choice), region(kernel) {
     pipeline.arguments = region.arguments();
   }
 
   llvm::Expected<KernelPipeline> build();
 
 private:
+  MatmulSchedule matmulSchedule(const LinearInputs &inputs);
+  MatmulSchedule chooseTuned(llvm::function_ref<MatmulSchedule(const ScheduleChoice &)> choose);
   void buildMatmul(const MatmulMatch &match);
   void addLinearResult(const MatmulMatch &match, mlir::Value value, const LinearInputs &inputs);
   void addNormResult(mlir::Operation *norm, mlir::Value value);
@@ -65,10 +68,23 @@ private:
 
   attn::KernelOp kernel;
   const CpuTarget &cpu;
+  const ScheduleChoice &choice;
   Region region;
   KernelPipeline pipeline;
 };
 } // namespace
+
+/// What `choose` gives for the choice at hand; notes whether rules alone would give something else.
+MatmulSchedule
+PipelineBuilder::chooseTuned(llvm::function_ref<MatmulSchedule(const ScheduleChoice &)> choose) {
+  MatmulSchedule schedule = choose(choice);
+  pipeline.isTuned |= schedule != choose({});
+  return schedule;
+}
+
+MatmulSchedule PipelineBuilder::matmulSchedule(const LinearInputs &inputs) {
+  return chooseTuned([&](const ScheduleChoice &choice) { return chooseMatmul(cpu, inputs, choice); });
+}
 
 /// Adds a result and lets what follows read it from memory.
 void PipelineBuilder::addResult(Func result, mlir::Value value) { addResults(result, {value}); }
@@ -94,7 +110,7 @@ void PipelineBuilder::addResults(Func result, llvm::ArrayRef<mlir::Value> values
 
 void PipelineBuilder::addLinearResult(const MatmulMatch &match, mlir::Value value,
                                       const LinearInputs &inputs) {
-  MatmulSchedule schedule = chooseMatmul(cpu, inputs);
+  MatmulSchedule schedule = matmulSchedule(inputs);
   mlir::Value linear = attn::LinearOp(match.linear).getResult();
   auto epilogue = [&](const Tensor &result, const Coordinates &at) {
     region.bind(linear, result);
@@ -178,8 +194,9 @@ void PipelineBuilder::addCellStage(const CellStage &stage) {
     return elements;
   };
   const LinearInputs &first = inputs.gates.front();
+  const MatmulShape shape{steps, first.weight.group, inputs.columns, first.scales.has_value()};
   MatmulSchedule schedule =
-      chooseGates(cpu, {steps, first.weight.group, inputs.columns, first.scales.has_value()});
+      chooseTuned([&](const ScheduleChoice &choice) { return chooseGates(cpu, shape, choice); });
   CellStages stages = buildCell(inputs, schedule.tiles, "result" + std::to_string(pipeline.outputs.size()));
   scheduleCell(stages, schedule);
   addResults(stages.result, stage.results);
@@ -287,7 +304,7 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
 /// The logits of all words, and how their sums are reached.
 RowLogSumStages PipelineBuilder::buildLogits(const VocabularyMatch &match, const LinearInputs &inputs) {
   attn::LinearOp linear = match.linear;
-  MatmulSchedule schedule = chooseMatmul(cpu, inputs);
+  MatmulSchedule schedule = matmulSchedule(inputs);
   auto logit = [](const Tensor &result, const Coordinates &at) { return result.at(at); };
   LinearStages logits = buildLinear(inputs, schedule.tiles, logit, "logits");
   scheduleMatmul(logits, schedule);
@@ -371,7 +388,7 @@ llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match)
   std::optional<mlir::ArrayAttr> scratch = kernel.getScratch();
   if (!scratch || scratch->size() != 2)
     return llvm::createStringError("scratch is needed for the maximum and the sum of each panel");
-  MatmulSchedule schedule = chooseMatmul(cpu, inputs);
+  MatmulSchedule schedule = matmulSchedule(inputs);
   VocabularyStages stages = buildVocabulary(inputs, schedule.tiles);
   scheduleVocabulary(stages, schedule);
   auto scratchType = llvm::cast<RankedTensorType>(llvm::cast<mlir::TypeAttr>((*scratch)[0]).getValue());
@@ -539,8 +556,9 @@ llvm::Expected<KernelPipeline> PipelineBuilder::build() {
   return std::move(pipeline);
 }
 
-llvm::Expected<KernelPipeline> buildKernelPipeline(attn::KernelOp kernel, const CpuTarget &cpu) {
-  return PipelineBuilder(kernel, cpu).build();
+llvm::Expected<KernelPipeline> buildKernelPipeline(attn::KernelOp kernel, const CpuTarget &cpu,
+                                                   const ScheduleChoice &choice) {
+  return PipelineBuilder(kernel, cpu, choice).build();
 }
 
 } // namespace attnc

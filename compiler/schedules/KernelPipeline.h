@@ -7,6 +7,7 @@
 #define ATTNC_SCHEDULES_KERNEL_PIPELINE_H
 
 #include "compiler/schedules/CpuTarget.h"
+#include "compiler/schedules/ScheduleChoice.h"
 #include "dialect/IR/Attn.h"
 
 #include "llvm/Support/Error.h"
@@ -19,10 +20,13 @@ struct KernelPipeline {
   /// The first output's buffer is not an argument of the kernel: it is the second output's, worked on in
   /// place.
   bool firstSharesSecond = false;
+  bool isTuned = false; // a choice has made its schedule another than that of rules
 };
 
-/// An error says which operation no kernel can be built for. Throws what Halide throws.
-llvm::Expected<KernelPipeline> buildKernelPipeline(attn::KernelOp kernel, const CpuTarget &cpu);
+/// `choice`: parameters that rules do not choose. An error says which operation no kernel can be built for.
+/// Throws what Halide throws.
+llvm::Expected<KernelPipeline> buildKernelPipeline(attn::KernelOp kernel, const CpuTarget &cpu,
+                                                   const ScheduleChoice &choice = {});
 
 } // namespace attnc
 

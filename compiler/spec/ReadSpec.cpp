@@ -14,9 +14,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
 
@@ -119,7 +117,7 @@ static void checkGraphs(Spec &spec, Diagnostics &diagnostics) {
 }
 
 static Spec readTop(Spec spec, const YamlNode &root, const SpecOptions &options, Diagnostics &diagnostics) {
-  MapReader top(&root, root.where, "", "the spec", diagnostics);
+  MapReader top(&root, root.where, "", "spec", diagnostics);
   spec.name = top.text("name");
   if (spec.name.given && spec.name.valid && !isIdentifier(*spec.name))
     diagnostics.error(spec.name.where,
@@ -177,18 +175,10 @@ std::optional<Spec> parseSpec(const std::string &path, const std::string &text, 
 }
 
 std::optional<Spec> loadSpec(const std::string &path, const SpecOptions &options, Diagnostics &diagnostics) {
-  diagnostics.setSource(path, {});
-  std::error_code failure;
-  if (std::filesystem::is_directory(path, failure)) {
-    diagnostics.error({}, "this is a folder, no spec");
+  std::optional<std::string> text = readFile(path, maxSpecBytes, "spec", diagnostics);
+  if (!text)
     return std::nullopt;
-  }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    diagnostics.error({}, std::string("cannot read the spec: ") + std::strerror(errno));
-    return std::nullopt;
-  }
-  return parseSpec(path, readText(in, maxSpecBytes), options, diagnostics);
+  return parseSpec(path, *text, options, diagnostics);
 }
 
 } // namespace attnc

@@ -4,6 +4,10 @@
 #include "compiler/spec/ReadText.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 
 namespace attnc {
 
@@ -17,6 +21,22 @@ std::string readText(std::istream &in, size_t most) {
     text.resize(before + size_t(in.gcount()));
   }
   return text;
+}
+
+std::optional<std::string> readFile(const std::string &path, size_t most, const std::string &what,
+                                    Diagnostics &diagnostics) {
+  diagnostics.setSource(path, {});
+  std::error_code failure;
+  if (std::filesystem::is_directory(path, failure)) {
+    diagnostics.error({}, "this is a folder, no " + what);
+    return std::nullopt;
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    diagnostics.error({}, "cannot read the " + what + ": " + std::strerror(errno));
+    return std::nullopt;
+  }
+  return readText(in, most);
 }
 
 } // namespace attnc

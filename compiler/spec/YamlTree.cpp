@@ -127,7 +127,7 @@ private:
     if (!tag.empty() && tag != "?" && tag != "!")
       throw StopParsing{node.where, "tags are not supported, found " + quote(tag)};
     if (++nodes > maxNodes)
-      throw StopParsing{node.where, "the spec has more than " + std::to_string(maxNodes) + " values"};
+      throw StopParsing{node.where, "the file has more than " + std::to_string(maxNodes) + " values"};
     return node;
   }
 
@@ -241,7 +241,7 @@ static std::string describeUnclosed(std::string_view text, Location where) {
 
 std::optional<YamlNode> parseYaml(const std::string &text, Diagnostics &diagnostics) {
   if (text.size() > maxSpecBytes) {
-    diagnostics.error({}, "the spec has more than " + std::to_string(maxSpecBytes) + " bytes");
+    diagnostics.error({}, "the file has more than " + std::to_string(maxSpecBytes) + " bytes");
     return std::nullopt;
   }
   if (!isText(text, diagnostics))
@@ -261,7 +261,7 @@ std::optional<YamlNode> parseYaml(const std::string &text, Diagnostics &diagnost
     return std::nullopt;
   }
   if (builder.root.isNull()) {
-    diagnostics.error({1, 1}, "the spec is empty");
+    diagnostics.error({1, 1}, "the file is empty");
     return std::nullopt;
   }
   if (!builder.root.isMapping()) {

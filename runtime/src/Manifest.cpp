@@ -347,6 +347,7 @@ std::vector<VariantInfo> readVariants(const JsonReader &json, const std::set<std
     names.push_back(readName(variant.at("name")));
     variants.push_back({names.back(), variant.at("features").string()});
     checkKernels(variant, "bf16_kernels", kernels);
+    checkKernels(variant, "tuned_kernels", kernels);
   }
   requireDistinct(names, json);
   if (variants.empty())

@@ -506,10 +506,62 @@ class Usage(BundleTest):
         self.assertEqual(["b", "no_exchange.c", "no_exchange.so"], self.left_behind())
 
     def test_what_is_not_built_yet_says_so(self):
-        self.refuse(1, "not built yet", "tune", GRAPH)
-        for option in ("--target", "arm-64-linux"), ("--schedules", "file"):
-            self.refuse(2, "not built yet", "compile", GRAPH, "-o", "x", *option)
-        self.assertRegex(attnc("compile", "--help").stdout, r"Tuned schedules; not\s+built yet")
+        self.refuse(2, "not built yet", "compile", GRAPH, "-o", "x", "--target", "arm-64-linux")
+
+    def test_tuned_schedules_give_the_same_outputs(self):
+        kernel = "linear_16x24_relu"
+        schedules = self.folder / "schedules.yaml"
+        schedules.write_text(f"x86-64:\n  {kernel}: {{tile: 8x32, tasks: by_rows}}\n  another: {{tile: 6x16}}\n")
+        options = {"spec": MODEL, "weights": "random:1"}
+        byRules = self.compile_ok("rules", "--target", "x86-64,avx2", **options)
+        done = self.compile("tuned", "--target", "x86-64,avx2", "--schedules", schedules, **options)
+        self.assertEqual(0, done.returncode, done.stderr)
+        tuned = self.folder / "tuned"
+        variants = {v["name"]: v.get("tuned_kernels") for v in json.loads((tuned / "manifest.json").read_text())["variants"]}
+        self.assertEqual({"x86-64": [kernel], "avx2": None}, variants)
+        self.assertRegex(done.stdout, rf"schedules: 1 of \d+ kernels have records in {schedules}\n")
+        self.assertIn(f"kernel {kernel} (tuned for x86-64)\n", attnc("inspect", tuned).stdout)
+        outputs = [subprocess.run([ATTNC, "run", bundle, "--ids", "--scores", "--variant", "x86-64"], input="3 4 5\n7\n",
+                                  capture_output=True, text=True, check=True).stdout for bundle in (byRules, tuned)]
+        self.assertEqual(*outputs)
+
+    def test_mistakes_in_schedules_are_told_where_they_stand(self):
+        schedules = self.folder / "schedules.yaml"
+        schedules.write_text("avx2:\n  linear_16x16: {tiles: 4x16}\n")
+        self.refuse(1, f"{schedules}:2:18: error: unknown parameter 'tiles'; did you mean 'tile'?", "compile", MODEL,
+                    "--weights", "random:1", "-o", self.folder / "x", "--schedules", schedules)
+        self.refuse(1, "cannot read the file of schedules: No such file", "compile", MODEL, "--weights", "random:1",
+                    "-o", self.folder / "x", "--schedules", self.folder / "none")
+        self.assertEqual(["schedules.yaml"], self.left_behind())
+
+    TUNE = ["tune", MODEL, "--weights", "random:1", "--minutes", "0", "--batch", "1,3", "--source-length", "5",
+            "--target-length", "4", "--threads", "1"]
+
+    def test_tune_writes_what_compile_reads(self):
+        schedules = self.folder / "schedules.yaml"
+        schedules.write_text("zen4:\n  of_another_model: {prefetch: none, ms: 1.0000, ms_by_rules: 2.0000}\n")
+        env = {**os.environ, "TMPDIR": str(self.folder)}
+        done = attnc(*self.TUNE, "-o", schedules, "--target", "x86-64", env=env)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual("", done.stderr)
+        self.assertRegex(done.stdout, rf"{schedules}: \d+ of \d+ kernels of x86-64 are faster than by rules")
+        self.assertIn("  of_another_model: {prefetch: none, ms: 1.0000, ms_by_rules: 2.0000}\n", schedules.read_text())
+        self.assertEqual(["schedules.yaml"], self.left_behind())
+        self.compile_ok("tiny", "--target", "x86-64", "--schedules", schedules, spec=MODEL, weights="random:1")
+
+    def test_tune_refuses_before_it_compiles(self):
+        schedules = self.folder / "schedules.yaml"
+        self.refuse(2, "takes one target", *self.TUNE, "-o", schedules, "--target", "x86-64,avx2")
+        self.refuse(2, "'neon'", *self.TUNE, "-o", schedules, "--target", "x86-64-neon")
+        self.refuse(2, "--output is required", *self.TUNE)
+        self.refuse(2, "'0' is not in 1 to", *self.TUNE, "-o", schedules, "--batch", "0")
+        self.refuse(1, "is a graph", "tune", GRAPH, "-o", schedules, "--weights", "random:1")
+        self.refuse(1, "No such file", *self.TUNE, "-o", self.folder / "no" / "folder")
+        self.assertEqual([], self.left_behind())
+        schedules.write_text("avx2: 3\n")
+        self.refuse(1, "schedules.yaml:1:7: error: target 'avx2' takes its kernels by name", *self.TUNE, "-o", schedules)
+        self.assertEqual("avx2: 3\n", schedules.read_text())
+        self.assertEqual(["schedules.yaml"], self.left_behind())
 
     def test_values_that_are_read_twice_do_not_double_the_time(self):
         spec = self.folder / "doubled.yaml"

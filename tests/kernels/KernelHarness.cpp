@@ -117,6 +117,7 @@ struct TestKernel::Impl {
   std::string text, object;
   void *library = nullptr;
   void *function = nullptr;
+  bool isTuned = false;
 };
 
 /// The most arguments of a kernel under test. The x86-64 calling convention lets a function ignore arguments,
@@ -185,20 +186,29 @@ static std::string carriedObjects() {
   return objects;
 }
 
+namespace {
+struct CompiledKernel {
+  std::string files; // less .o and .so
+  bool isTuned = false;
+};
+} // namespace
+
 /// The object and the library of a kernel; compiled once, whatever number of tests look at it.
-static std::optional<std::string> compiled(attn::KernelOp kernel, const std::string &text,
-                                           const Variant &variant) {
-  static std::map<std::string, std::string> done;
-  auto [place, isNew] =
-      done.try_emplace(variant.name + text, testFolder() + "/" + std::to_string(done.size()));
+static std::optional<CompiledKernel> compiled(attn::KernelOp kernel, const std::string &text,
+                                              const Variant &variant, const ScheduleChoice &choice) {
+  static std::map<std::string, CompiledKernel> done;
+  auto [place, isNew] = done.try_emplace(variant.name + choiceText(choice) + text,
+                                         CompiledKernel{testFolder() + "/" + std::to_string(done.size())});
   if (!isNew)
     return place->second;
-  std::string object = place->second + ".o", library = place->second + ".so";
-  if (llvm::Error error =
-          compileKernel(kernel, {variant.halide, variant.asserts}, "kernel_under_test", object)) {
-    ADD_FAILURE() << llvm::toString(std::move(error));
+  std::string object = place->second.files + ".o", library = place->second.files + ".so";
+  llvm::Expected<bool> isTuned =
+      compileKernel(kernel, {variant.halide, variant.asserts, choice}, "kernel_under_test", object);
+  if (!isTuned) {
+    ADD_FAILURE() << llvm::toString(isTuned.takeError());
     return std::nullopt;
   }
+  place->second.isTuned = *isTuned;
   std::string command = std::string(ATTNC_LINKER) + " -shared -o " + library + " " + object + " " +
                         runtimeObject(variant.halide) + " " + carriedObjects();
   if (std::system(command.c_str()) != 0) {
@@ -208,16 +218,17 @@ static std::optional<std::string> compiled(attn::KernelOp kernel, const std::str
   return place->second;
 }
 
-bool TestKernel::load(const Variant &variant) {
+bool TestKernel::load(const Variant &variant, const ScheduleChoice &choice) {
   if (!impl->kernel)
     return false;
-  std::optional<std::string> files = compiled(impl->kernel, impl->text, variant);
-  if (!files)
+  std::optional<CompiledKernel> found = compiled(impl->kernel, impl->text, variant, choice);
+  if (!found)
     return false;
-  impl->object = *files + ".o";
+  impl->isTuned = found->isTuned;
+  impl->object = found->files + ".o";
   if (impl->library)
     dlclose(impl->library);
-  impl->library = dlopen((*files + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  impl->library = dlopen((found->files + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!impl->library) {
     ADD_FAILURE() << dlerror();
     return false;
@@ -376,6 +387,8 @@ std::vector<Array> TestKernel::randomInputs(const Sizes &sizes, const std::map<i
   });
   return inputs;
 }
+
+bool TestKernel::isTuned() const { return impl->isTuned; }
 
 std::vector<std::string> TestKernel::undefinedSymbols() const {
   std::vector<std::string> names;

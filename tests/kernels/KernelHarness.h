@@ -6,6 +6,7 @@
 #ifndef ATTNC_TESTS_KERNELS_KERNEL_HARNESS_H
 #define ATTNC_TESTS_KERNELS_KERNEL_HARNESS_H
 
+#include "compiler/schedules/ScheduleChoice.h"
 #include "dialect/IR/Attn.h"
 #include "tests/reference/ReferenceOps.h"
 
@@ -63,8 +64,10 @@ public:
   ~TestKernel();
 
   attn::KernelOp op() const;
-  /// Compiles and loads; false after a recorded failure.
-  bool load(const Variant &variant);
+  /// Compiles, with what is chosen instead of by rules, and loads; false after a recorded failure.
+  bool load(const Variant &variant, const ScheduleChoice &choice = {});
+  /// Whether what was loaded last has another schedule than that of rules.
+  bool isTuned() const;
   std::vector<reference::Array> run(const std::vector<reference::Array> &inputs, const Sizes &sizes);
   /// The results, then the scratch.
   std::vector<reference::Array> runWithScratch(const std::vector<reference::Array> &inputs,

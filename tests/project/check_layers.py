@@ -19,6 +19,7 @@ ALLOWED = {
     "compiler/kernels": ["dialect"],
     "compiler/schedules": ["compiler/kernels", "dialect"],
     "compiler/emit": ["compiler/spec", "compiler/kernels", "compiler/schedules", "dialect", "runtime"],
+    "compiler/tune": ["compiler/spec", "compiler/schedules"],
     "compiler/driver": ["compiler", "dialect", "runtime"],
 }
 # What a spec and a call have in common.

@@ -92,6 +92,8 @@ TEST(HostileBundle, EveryWrongFieldIsNamed) {
       {"not the same in manifest.json", [](Json &m) { m["variants"][0]["features"] = "avx2"; }},
       {"variants[0].bf16_kernels[0]: 'another' is none of the bundle's kernels",
        [](Json &m) { m["variants"][0]["bf16_kernels"] = {"another"}; }},
+      {"variants[0].tuned_kernels[0]: 'another' is none of the bundle's kernels",
+       [](Json &m) { m["variants"][0]["tuned_kernels"] = {"another"}; }},
       {"int8_kernels[0]: 'another' is none of the bundle's kernels",
        [](Json &m) { m["int8_kernels"] = {"another"}; }},
       {"'code' is missing", [](Json &m) { m.erase("code"); }},

@@ -78,7 +78,7 @@ TEST(PrintedErrors, NameAFileThatIsNotThere) {
 TEST(PrintedErrors, RefuseAFileWithoutAnEnd) {
   Diagnostics diagnostics;
   EXPECT_FALSE(loadSpec("/dev/zero", {}, diagnostics));
-  EXPECT_EQ(printed(diagnostics), "/dev/zero: error: the spec has more than 16777216 bytes\n");
+  EXPECT_EQ(printed(diagnostics), "/dev/zero: error: the file has more than 16777216 bytes\n");
 }
 
 TEST(PrintedErrors, RefuseAFolder) {

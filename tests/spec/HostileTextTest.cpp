@@ -56,7 +56,7 @@ TEST(HostileText, TagsAreErrors) { EXPECT_HAS(errorsOf("a: !!binary aGk=\n"), "t
 
 TEST(HostileText, EmptyTextsAreErrors) {
   for (const char *text : {"", "\n\n", "# only a comment\n", "---\n", "~\n"})
-    EXPECT_HAS(errorsOf(text), "a.yaml:1:1: error: the spec is empty");
+    EXPECT_HAS(errorsOf(text), "a.yaml:1:1: error: the file is empty");
 }
 
 TEST(HostileText, OtherTopsThanMappingsAreErrors) {

@@ -1,0 +1,58 @@
+//===- ScheduleChoice.cpp - what may be chosen instead of by rules ----------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/schedules/ScheduleChoice.h"
+
+#include <algorithm>
+
+namespace attnc {
+
+std::span<const ScheduleParameter> scheduleParameters() {
+  static const ScheduleParameter parameters[] = {
+      // Rows x columns of sums of the tile that many rows take, where Halide's loops make it.
+      {"tile", {"4x16", "6x16", "8x32", "6x64"}},
+      // Weights that this tile asks for before it needs them.
+      {"prefetch", {"none", "next_columns"}},
+      // The same of tiles of 2 to 12 rows.
+      {"few_rows_prefetch", {"none", "next_columns", "ahead"}},
+      // Columns of the tiles that functions of emit/shim sum up.
+      {"external_columns", {"64", "128", "256"}},
+      // Whether tasks that follow each other have the same rows or the same columns.
+      {"tasks", {"by_rows", "by_columns"}},
+  };
+  return parameters;
+}
+
+const ScheduleParameter *findScheduleParameter(std::string_view name) {
+  for (const ScheduleParameter &parameter : scheduleParameters())
+    if (parameter.name == name)
+      return &parameter;
+  return nullptr;
+}
+
+std::string choiceText(const ScheduleChoice &choice) {
+  std::string text;
+  for (const auto &[name, word] : choice)
+    text += (text.empty() ? "" : ",") + name + "=" + word;
+  return text;
+}
+
+std::optional<ScheduleChoice> parseChoice(std::string_view text) {
+  ScheduleChoice choice;
+  while (!text.empty()) {
+    std::string_view item = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    const size_t sign = item.find('=');
+    if (sign == item.npos)
+      return std::nullopt;
+    const ScheduleParameter *parameter = findScheduleParameter(item.substr(0, sign));
+    const std::string_view word = item.substr(sign + 1);
+    if (!parameter ||
+        std::find(parameter->words.begin(), parameter->words.end(), word) == parameter->words.end())
+      return std::nullopt;
+    choice.emplace(parameter->name, word);
+  }
+  return choice;
+}
+
+} // namespace attnc
