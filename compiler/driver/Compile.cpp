@@ -126,8 +126,8 @@ std::optional<KernelSchedules> findSchedules(const std::string &file, mlir::Modu
       if (auto found = records->find({variant.name, kernel.getSymName().str()}); found != records->end())
         schedules[found->first] = choiceText(found->second.choice);
     }
-  std::cout << "schedules: " << schedules.size() << " of " << kernels << " kernels have records in " << file
-            << "\n";
+  std::cout << "schedules: " << schedules.size() << " of " << kernels
+            << " kernels of all targets have records in " << file << "\n";
   return schedules;
 }
 
@@ -199,11 +199,12 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
           "random:SEED")
       ->check(weightSource())
       ->type_name("FILE");
-  command->add_option("--schedules", options->schedules, "Schedules that 'attnc tune' found")
-      ->type_name("FILE");
+  CLI::Option *schedules =
+      command->add_option("--schedules", options->schedules, "Schedules that 'attnc tune' found")
+          ->type_name("FILE");
   CLI::Option *phase =
       command->add_option("--emit", options->phase, "Print a phase instead of writing a bundle");
-  phase->excludes(bundle)->check(
+  phase->excludes(bundle)->excludes(schedules)->check(
       CLI::IsMember({"spec", "attn", "stepped", "fused", "quantised", "outlined", "planned", "llvm"}));
   command->callback([=, &exitCode] {
     if (bundle->empty() && phase->empty())

@@ -55,9 +55,7 @@ int compileKernelFile(const KernelOptions &options) {
     std::cerr << llvm::toString(isTuned.takeError()) << "\n";
     return 1;
   }
-  if (*isTuned)
-    std::cout << attnc::TunedMark << "\n";
-  return 0;
+  return *isTuned ? attnc::TunedExitCode : 0;
 }
 
 } // namespace

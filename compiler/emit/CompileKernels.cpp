@@ -37,8 +37,8 @@ std::string runJob(Job &job, StringRef compiler) {
   if (!job.schedule.empty())
     arguments.insert(arguments.end(), {"--schedule", job.schedule});
   ChildResult child = runChild(compiler, arguments);
-  job.object.isTuned = child.code == 0 && StringRef(child.output).ends_with(TunedMark);
-  if (child.code == 0)
+  job.object.isTuned = child.code == TunedExitCode;
+  if (child.code == 0 || job.object.isTuned)
     return "";
   constexpr StringRef outOfSpace =
       "IO failure on output stream: "; // LLVM's words when an object cannot be written

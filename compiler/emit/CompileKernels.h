@@ -24,8 +24,8 @@ struct KernelObject {
   bool isTuned = false;     // its schedule is another than that of rules
 };
 
-/// What `compile-kernel` prints in the end where a kernel is tuned.
-constexpr const char *TunedMark = "tuned";
+/// The exit code of `compile-kernel` where a kernel is tuned; 0 where it is not.
+constexpr int TunedExitCode = 3;
 
 /// What a progress display needs: the kernel being started, its number from 1, and how many there are.
 using KernelProgress = std::function<void(const KernelObject &object, size_t number, size_t total)>;

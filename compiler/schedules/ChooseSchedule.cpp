@@ -8,6 +8,8 @@
 #include "compiler/kernels/Archetype.h"
 #include "compiler/kernels/Math.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -103,7 +105,10 @@ static std::string_view chosen(const ScheduleChoice &choice, std::string_view pa
 static int numberOf(std::string_view word) { return std::atoi(std::string(word).c_str()); }
 
 static Prefetch prefetchOf(std::string_view word) {
-  return word == "ahead" ? Prefetch::Ahead : word == "none" ? Prefetch::None : Prefetch::NextColumns;
+  return llvm::StringSwitch<Prefetch>(word)
+      .Case("none", Prefetch::None)
+      .Case("next_columns", Prefetch::NextColumns)
+      .Case("ahead", Prefetch::Ahead);
 }
 
 /// Gives tiles what is chosen for them; those that share weights stay as they are.

@@ -117,7 +117,7 @@ static void checkGraphs(Spec &spec, Diagnostics &diagnostics) {
 }
 
 static Spec readTop(Spec spec, const YamlNode &root, const SpecOptions &options, Diagnostics &diagnostics) {
-  MapReader top(&root, root.where, "", "spec", diagnostics);
+  MapReader top(&root, root.where, "", "the spec", diagnostics);
   spec.name = top.text("name");
   if (spec.name.given && spec.name.valid && !isIdentifier(*spec.name))
     diagnostics.error(spec.name.where,

@@ -74,7 +74,7 @@ public:
 
   void OnDocumentStart(const YAML::Mark &mark) override {
     if (documents++)
-      throw StopParsing{locationOf(mark), "a spec is one YAML document; a second one starts here"};
+      throw StopParsing{locationOf(mark), "the file is one YAML document; a second one starts here"};
   }
   void OnDocumentEnd() override {}
 
@@ -202,7 +202,7 @@ static bool isText(const std::string &text, Diagnostics &diagnostics) {
     bool isControl = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
     if (length == 0 || isControl) {
       const std::string what =
-          length == 0 ? "this is not UTF-8 text" : "a spec cannot hold control characters";
+          length == 0 ? "this is not UTF-8 text" : "the file cannot hold control characters";
       diagnostics.error(where, what + ": byte " + std::to_string(c) + (c == 0 ? " (NUL)" : "") +
                                    " at offset " + std::to_string(i));
       return false;
@@ -265,7 +265,7 @@ std::optional<YamlNode> parseYaml(const std::string &text, Diagnostics &diagnost
     return std::nullopt;
   }
   if (!builder.root.isMapping()) {
-    diagnostics.error(builder.root.where, "a spec is a mapping, found " + builder.root.describe());
+    diagnostics.error(builder.root.where, "the file is a mapping, found " + builder.root.describe());
     return std::nullopt;
   }
   return std::move(builder.root);

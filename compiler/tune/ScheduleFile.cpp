@@ -58,9 +58,12 @@ ScheduleRecords ScheduleReader::read(const YamlNode &file) {
 /// Names that are written again need no quotes.
 void ScheduleReader::checkName(const YamlEntry &entry) {
   auto isOfNames = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
-  if (!std::ranges::all_of(entry.key, isOfNames))
-    diagnostics.error(entry.where, quote(entry.key) + " is no name of a target or a kernel: letters, digits, "
-                                                      "'_', '-' and '.'");
+  const std::string &name = entry.key;
+  if (name.empty() || !std::isalnum(static_cast<unsigned char>(name.front())) ||
+      !std::ranges::all_of(name, isOfNames))
+    diagnostics.error(entry.where, quote(name) +
+                                       " is no name of a target or a kernel, which begins with a "
+                                       "letter or a digit and goes on with these, '_', '-' and '.'");
 }
 
 ScheduleRecord ScheduleReader::readRecord(const YamlEntry &kernel) {
@@ -102,7 +105,7 @@ void ScheduleReader::readChoice(const YamlEntry &entry, ScheduleChoice &choice) 
 
 std::string formatMilliseconds(double value) {
   std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.4f", value);
+  std::snprintf(text.data(), text.size(), "%.6g", value);
   return text.data();
 }
 

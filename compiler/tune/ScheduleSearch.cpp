@@ -3,103 +3,121 @@
 
 #include "compiler/tune/ScheduleSearch.h"
 
+#include <algorithm>
+
 namespace attnc {
 namespace {
 
 /// Less is within what machines that do something else as well change from run to run.
 constexpr double leastSpeedup = 1.03, mostSlowdown = 1.02;
 
-bool isFaster(const KernelTimes &times) {
-  return times.shareByRules >= LeastShare && times.share > 0 && times.speedup() >= leastSpeedup &&
+struct Candidate {
+  ScheduleChoice choice;
+  double speedup;
+};
+
+/// By kernel, the fastest first.
+using Candidates = std::map<std::string, std::vector<Candidate>>;
+
+class Search {
+public:
+  Search(const std::vector<std::string> &kernels, const KernelChoices &known, const ScheduleTimer &timer)
+      : kernels(kernels), known(known), timer(timer) {}
+
+  SearchResult run();
+
+private:
+  void tryKnown();
+  void tryParameters();
+  void addCandidates(const KernelChoices &choices, const Comparison &comparison);
+  void confirm(const KernelChoices &choices);
+
+  const std::vector<std::string> &kernels;
+  const KernelChoices &known;
+  const ScheduleTimer &timer;
+  Candidates candidates;
+  SearchResult result;
+};
+
+bool isFaster(const KernelTimes &times, double noise) {
+  return times.matters() && times.share > 0 && times.speedup() >= std::max(leastSpeedup, noise) &&
          times.worst <= mostSlowdown;
 }
 
-/// The best word of each parameter for one kernel.
-struct Candidate {
-  struct Word {
-    std::string word;
-    double speedup;
-  };
-  std::map<std::string, Word> words;
-
-  void add(const std::string &parameter, const std::string &word, double speedup) {
-    auto [found, isNew] = words.try_emplace(parameter, Word{word, speedup});
-    if (!isNew && found->second.speedup < speedup)
-      found->second = {word, speedup};
-  }
-
-  ScheduleChoice together() const {
-    ScheduleChoice choice;
-    for (const auto &[parameter, best] : words)
-      choice[parameter] = best.word;
-    return choice;
-  }
-
-  ScheduleChoice best() const {
-    auto most = words.begin();
-    for (auto it = words.begin(); it != words.end(); ++it)
-      if (it->second.speedup > most->second.speedup)
-        most = it;
-    return {{most->first, most->second.word}};
-  }
-};
-
-using Candidates = std::map<std::string, Candidate>;
-
-/// Measures `choices` and adds what is faster to `candidates`.
-void tryChoices(const KernelChoices &choices, const std::string &what, const ScheduleSearch &search,
-                Candidates &candidates) {
-  for (const auto &[kernel, times] : search.compare(choices, what))
-    if (auto found = choices.find(kernel); found != choices.end() && isFaster(times))
-      for (const auto &[parameter, word] : found->second)
-        candidates[kernel].add(parameter, word, times.speedup());
+void Search::addCandidates(const KernelChoices &choices, const Comparison &comparison) {
+  for (const auto &[kernel, times] : comparison.kernels)
+    if (auto found = choices.find(kernel); found != choices.end() && isFaster(times, comparison.noise)) {
+      std::vector<Candidate> &own = candidates[kernel];
+      own.push_back({found->second, times.speedup()});
+      std::ranges::stable_sort(own, std::greater(), &Candidate::speedup);
+    }
 }
 
-Candidates tryParameters(const std::vector<std::string> &kernels, const KernelChoices &known,
-                         const ScheduleSearch &search) {
-  Candidates candidates;
-  if (!known.empty() && search.hasTime())
-    tryChoices(known, "earlier records", search, candidates);
+/// Whatever of these matters in the requests that are timed stays only if it is confirmed.
+void Search::tryKnown() {
+  if (known.empty() || !timer.hasTime())
+    return;
+  const Comparison comparison = timer.compare(known, "earlier records");
+  addCandidates(known, comparison);
+  for (const auto &[kernel, times] : comparison.kernels)
+    if (times.matters())
+      result.outdated.insert(kernel);
+}
+
+void Search::tryParameters() {
   for (const ScheduleParameter &parameter : scheduleParameters())
     for (std::string_view word : parameter.words) {
-      if (!search.hasTime())
-        return candidates;
+      if (!timer.hasTime())
+        return;
+      const ScheduleChoice choice = {{std::string(parameter.name), std::string(word)}};
       KernelChoices all;
       for (const std::string &kernel : kernels)
-        all[kernel] = {{std::string(parameter.name), std::string(word)}};
-      tryChoices(all, choiceText(all.begin()->second), search, candidates);
+        all[kernel] = choice;
+      addCandidates(all, timer.compare(all, choiceText(choice)));
     }
-  return candidates;
 }
 
-/// Measures `choices` once more and moves what is faster again to `tuned`.
-void confirm(KernelChoices &choices, const ScheduleSearch &search,
-             std::map<std::string, TunedKernel> &tuned) {
+/// Measures `choices` once more and takes what is faster again.
+void Search::confirm(const KernelChoices &choices) {
   if (choices.empty())
     return;
-  for (const auto &[kernel, times] : search.compare(choices, "what was faster"))
-    if (auto found = choices.find(kernel); found != choices.end() && isFaster(times)) {
-      tuned[kernel] = {found->second, times};
-      choices.erase(found);
+  const Comparison comparison = timer.compare(choices, "what was faster");
+  for (const auto &[kernel, times] : comparison.kernels)
+    if (auto found = choices.find(kernel); found != choices.end() && isFaster(times, comparison.noise)) {
+      result.tuned[kernel] = {found->second, times};
+      result.outdated.erase(kernel);
     }
+}
+
+/// The words of all, those of faster ones first.
+ScheduleChoice together(const std::vector<Candidate> &own) {
+  ScheduleChoice choice;
+  for (const Candidate &candidate : own)
+    choice.insert(candidate.choice.begin(), candidate.choice.end());
+  return choice;
+}
+
+SearchResult Search::run() {
+  tryKnown();
+  tryParameters();
+  KernelChoices choices;
+  for (const auto &[kernel, own] : candidates)
+    choices[kernel] = together(own);
+  confirm(choices);
+  // What is good alone may be bad together.
+  KernelChoices best;
+  for (const auto &[kernel, own] : candidates)
+    if (!result.tuned.count(kernel) && own.front().choice != choices.at(kernel))
+      best[kernel] = own.front().choice;
+  confirm(best);
+  return std::move(result);
 }
 
 } // namespace
 
-std::map<std::string, TunedKernel> searchSchedules(const std::vector<std::string> &kernels,
-                                                   const KernelChoices &known, const ScheduleSearch &search) {
-  const Candidates candidates = tryParameters(kernels, known, search);
-  KernelChoices choices;
-  for (const auto &[kernel, candidate] : candidates)
-    choices[kernel] = candidate.together();
-  std::map<std::string, TunedKernel> tuned;
-  confirm(choices, search, tuned);
-  // Words that are good alone may be bad together.
-  std::erase_if(choices, [](const auto &entry) { return entry.second.size() == 1; });
-  for (auto &[kernel, choice] : choices)
-    choice = candidates.at(kernel).best();
-  confirm(choices, search, tuned);
-  return tuned;
+SearchResult searchSchedules(const std::vector<std::string> &kernels, const KernelChoices &known,
+                             const ScheduleTimer &timer) {
+  return Search(kernels, known, timer).run();
 }
 
 } // namespace attnc

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tries one parameter after the other, in all kernels at once, then what was best for each kernel together.
-// Only what was faster twice is kept, so that a record is never worse than the rules but by chance.
+// Only what is faster once more is kept.
 
 #ifndef ATTNC_TUNE_SCHEDULESEARCH_H
 #define ATTNC_TUNE_SCHEDULESEARCH_H
@@ -10,11 +10,13 @@
 #include "compiler/schedules/ScheduleChoice.h"
 
 #include <functional>
+#include <set>
 
 namespace attnc {
 
-/// Of a request: kernels that take less are not worth a record.
-constexpr double LeastShare = 0.002;
+/// Of a request, and in milliseconds of one request of each batch size: kernels that take less are left to
+/// rules, for their times are mostly noise.
+constexpr double LeastShare = 0.002, LeastMilliseconds = 0.02;
 
 /// What a kernel takes in one request of each batch size.
 struct KernelTimes {
@@ -22,16 +24,21 @@ struct KernelTimes {
   double share = 0, shareByRules = 0; // of a request by rules, the mean of all batch sizes
   double worst = 0; // the largest ratio of both in one batch size, of those where the kernel matters
 
+  bool matters() const { return shareByRules >= LeastShare && byRules >= LeastMilliseconds; }
   double speedup() const { return shareByRules / share; }
+};
+
+/// Of kernels whose schedules some choices change.
+struct Comparison {
+  std::map<std::string, KernelTimes> kernels;
+  double noise = 1; // how many times as fast a kernel seemed to be whose schedule they do not change
 };
 
 using KernelChoices = std::map<std::string, ScheduleChoice>;
 
-struct ScheduleSearch {
-  /// Times kernels with these choices and by rules, one after the other. Kernels are left out whose schedules
-  /// these choices do not change, and all where the choices cannot be had.
-  std::function<std::map<std::string, KernelTimes>(const KernelChoices &choices, const std::string &what)>
-      compare;
+struct ScheduleTimer {
+  /// Times kernels with these choices and by rules, by turns. `what` is for people to read.
+  std::function<Comparison(const KernelChoices &choices, const std::string &what)> compare;
   /// Whether there is time for another comparison beside those that confirm.
   std::function<bool()> hasTime;
 };
@@ -41,11 +48,15 @@ struct TunedKernel {
   KernelTimes times;
 };
 
+struct SearchResult {
+  std::map<std::string, TunedKernel> tuned;
+  std::set<std::string> outdated; // kernels whose known choices are not faster any more
+};
+
 /// Choices that make one of `kernels` faster by three percent or more, and slower in no batch size by more
-/// than two. `known`: of an earlier search, tried
-/// first.
-std::map<std::string, TunedKernel> searchSchedules(const std::vector<std::string> &kernels,
-                                                   const KernelChoices &known, const ScheduleSearch &search);
+/// than two. `known`: of an earlier search, tried first.
+SearchResult searchSchedules(const std::vector<std::string> &kernels, const KernelChoices &known,
+                             const ScheduleTimer &timer);
 
 } // namespace attnc
 

@@ -519,7 +519,7 @@ class Usage(BundleTest):
         tuned = self.folder / "tuned"
         variants = {v["name"]: v.get("tuned_kernels") for v in json.loads((tuned / "manifest.json").read_text())["variants"]}
         self.assertEqual({"x86-64": [kernel], "avx2": None}, variants)
-        self.assertRegex(done.stdout, rf"schedules: 1 of \d+ kernels have records in {schedules}\n")
+        self.assertRegex(done.stdout, rf"schedules: 1 of \d+ kernels of all targets have records in {schedules}\n")
         self.assertIn(f"kernel {kernel} (tuned for x86-64)\n", attnc("inspect", tuned).stdout)
         outputs = [subprocess.run([ATTNC, "run", bundle, "--ids", "--scores", "--variant", "x86-64"], input="3 4 5\n7\n",
                                   capture_output=True, text=True, check=True).stdout for bundle in (byRules, tuned)]
@@ -539,18 +539,42 @@ class Usage(BundleTest):
 
     def test_tune_writes_what_compile_reads(self):
         schedules = self.folder / "schedules.yaml"
-        schedules.write_text("zen4:\n  of_another_model: {prefetch: none, ms: 1.0000, ms_by_rules: 2.0000}\n")
+        others = "  of_another_model: {prefetch: none, ms: 1.25, ms_by_rules: 2}\n"
+        idle = "  linear_16x37_log_softmax_pick: {tile: 6x16, ms: 1, ms_by_rules: 2}\n" # greedy search does not call it
+        schedules.write_text("x86-64:\n" + idle + "zen4:\n" + others)
         env = {**os.environ, "TMPDIR": str(self.folder)}
         done = attnc(*self.TUNE, "-o", schedules, "--target", "x86-64", env=env)
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual("", done.stderr)
         self.assertRegex(done.stdout, rf"{schedules}: \d+ of \d+ kernels of x86-64 are faster than by rules")
-        self.assertIn("  of_another_model: {prefetch: none, ms: 1.0000, ms_by_rules: 2.0000}\n", schedules.read_text())
+        self.assertIn(others, schedules.read_text())
+        self.assertIn(idle, schedules.read_text())
         self.assertEqual(["schedules.yaml"], self.left_behind())
         self.compile_ok("tiny", "--target", "x86-64", "--schedules", schedules, spec=MODEL, weights="random:1")
 
+    def test_an_interrupted_tune_leaves_its_file_as_it_was(self):
+        schedules = self.folder / "schedules.yaml"
+        before = "x86-64:\n  linear_16x16: {tile: 6x16, ms: 1, ms_by_rules: 2}\n"
+        schedules.write_text(before)
+        (self.folder / "schedules.yaml.partial").write_text("somebody's")
+        process = subprocess.Popen([ATTNC, *map(str, self.TUNE), "-o", schedules, "--target", "x86-64"],
+                                   stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(self.folder)})
+        deadline = time.monotonic() + 600
+        while not list(self.folder.glob("attnc-tune-*/rules/manifest.json")) and time.monotonic() < deadline:
+            self.assertIsNone(process.poll(), "attnc ended before it was interrupted")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual("attnc: error: interrupted\n", process.communicate(timeout=600)[1])
+        self.assertEqual(before, schedules.read_text())
+        self.assertEqual(["schedules.yaml", "schedules.yaml.partial"], self.left_behind())
+
     def test_tune_refuses_before_it_compiles(self):
         schedules = self.folder / "schedules.yaml"
+        encoder = self.folder / "encoder.yaml"
+        encoder.write_text("model: {kind: encoder, width: 16, heads: 2, encoder: {layers: 1}, feed_forward: {width: 24}, "
+                           "positions: {kind: sinusoidal, max_length: 32}, vocabulary: {source: 19}, tokens: {pad: 0}}\n")
+        self.refuse(2, "--beam has no meaning for", "tune", encoder, "--weights", "random:1", "-o", schedules, "--beam", "4")
+        encoder.unlink()
+        self.refuse(2, "excludes", "compile", MODEL, "--emit", "spec", "--schedules", schedules)
         self.refuse(2, "takes one target", *self.TUNE, "-o", schedules, "--target", "x86-64,avx2")
         self.refuse(2, "'neon'", *self.TUNE, "-o", schedules, "--target", "x86-64-neon")
         self.refuse(2, "--output is required", *self.TUNE)

@@ -60,8 +60,8 @@ TEST(HostileText, EmptyTextsAreErrors) {
 }
 
 TEST(HostileText, OtherTopsThanMappingsAreErrors) {
-  EXPECT_HAS(errorsOf("[1, 2]\n"), "a spec is a mapping, found a list");
-  EXPECT_HAS(errorsOf("hello\n"), "a spec is a mapping, found 'hello'");
+  EXPECT_HAS(errorsOf("[1, 2]\n"), "the file is a mapping, found a list");
+  EXPECT_HAS(errorsOf("hello\n"), "the file is a mapping, found 'hello'");
 }
 
 TEST(HostileText, SecondDocumentsAreErrors) {
@@ -70,7 +70,7 @@ TEST(HostileText, SecondDocumentsAreErrors) {
 
 TEST(HostileText, BinaryFilesAreErrors) {
   EXPECT_HAS(errorsOf(std::string("name: \0 x\n", 10)),
-             "a.yaml:1:7: error: a spec cannot hold control characters: byte 0 (NUL) at offset 6");
+             "a.yaml:1:7: error: the file cannot hold control characters: byte 0 (NUL) at offset 6");
   EXPECT_HAS(errorsOf("name: x\nother: \xff\xfe\n"), "a.yaml:2:8: error: this is not UTF-8 text: byte 255");
   EXPECT_HAS(errorsOf("\xfe\xff\0m"), "this is not UTF-8 text");
   EXPECT_HAS(errorsOf("name: \xc0\x80\n"), "this is not UTF-8 text");

@@ -66,8 +66,12 @@ TEST_F(ScheduleFileTest, MistakesAreToldWhereTheyStand) {
   refuse("avx2: {k: {ms: -1}}", "1:16: 'ms' takes a number from 0 on, not '-1'\n");
   refuse("avx2: {k: none}", "1:11: kernel 'k' takes parameters, not 'none'\n");
   refuse("avx2: 3", "1:7: target 'avx2' takes its kernels by name, not '3'\n");
-  refuse("avx2: {\"k: x\": {tile: 4x16}}", "1:8: 'k: x' is no name of a target or a kernel: letters, digits, "
-                                           "'_', '-' and '.'\n");
+  const std::string rule =
+      " is no name of a target or a kernel, which begins with a letter or a digit and goes on "
+      "with these, '_', '-' and '.'\n";
+  refuse("avx2: {\"k: x\": {tile: 4x16}}", "1:8: 'k: x'" + rule);
+  refuse("\"\": {k: {tile: 4x16}}", "1:1: ''" + rule);
+  refuse("avx2: {\"-\": {tile: 4x16}}", "1:8: '-'" + rule);
 }
 
 TEST_F(ScheduleFileTest, FilesThatCannotBeReadAreErrors) {

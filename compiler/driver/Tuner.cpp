@@ -1,0 +1,336 @@
+//===- Tuner.cpp - times schedules beside those of rules ----------------------===//
+// SPDX-License-Identifier: Apache-2.0
+
+#include "compiler/driver/Tuner.h"
+
+#include "compiler/driver/Workload.h"
+#include "compiler/emit/ChildProcess.h"
+#include "compiler/emit/FileOutput.h"
+#include "compiler/emit/Interrupts.h"
+#include "compiler/tune/ScheduleFile.h"
+#include "compiler/tune/ScheduleSearch.h"
+
+#include "llvm/Support/FileSystem.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <unistd.h>
+
+namespace attnc {
+namespace {
+
+/// The file of records: it is replaced whole or not at all, and known to be writable before anything is
+/// measured. Where it is a link, what it names is replaced.
+class RecordFile {
+public:
+  explicit RecordFile(const std::string &name) : path(name) {
+    llvm::SmallString<256> real;
+    if (!llvm::sys::fs::real_path(name, real))
+      path = real.str().str();
+    llvm::SmallString<256> made;
+    if (std::error_code code = llvm::sys::fs::createUniqueFile(path + ".partial-%%%%%%", made, 0644))
+      throw std::runtime_error("cannot write beside " + path + ": " + code.message());
+    partial = made.str().str();
+  }
+  RecordFile(const RecordFile &) = delete;
+  ~RecordFile() { llvm::sys::fs::remove(partial); }
+
+  /// Of earlier searches, for other models and targets as well; nothing after errors on stderr.
+  std::optional<ScheduleRecords> read() const {
+    uint64_t size = 0;
+    if (llvm::sys::fs::file_size(path, size) || size == 0)
+      return ScheduleRecords();
+    Diagnostics diagnostics;
+    std::optional<ScheduleRecords> records = readSchedules(path, diagnostics);
+    diagnostics.print(std::cerr);
+    return records;
+  }
+
+  void replace(const ScheduleRecords &records) {
+    std::ostringstream text;
+    writeSchedules(records, text);
+    if (llvm::Error error = writeFile(partial, text.str()))
+      throw std::runtime_error(llvm::toString(std::move(error)));
+    if (std::error_code code = llvm::sys::fs::rename(partial, path))
+      throw std::runtime_error(path + ": " + code.message());
+  }
+
+private:
+  std::string path, partial;
+};
+
+/// A folder for bundles, gone in the end.
+class WorkFolder {
+public:
+  WorkFolder() {
+    llvm::SmallString<128> made;
+    if (std::error_code code = llvm::sys::fs::createUniqueDirectory("attnc-tune", made))
+      throw std::runtime_error("cannot create a folder for bundles: " + code.message());
+    path = made.str().str();
+  }
+  WorkFolder(const WorkFolder &) = delete;
+  ~WorkFolder() { llvm::sys::fs::remove_directories(path); }
+
+  std::string path;
+};
+
+/// A bundle with a workload for each batch size.
+class Bundle {
+public:
+  Bundle(const std::string &folder, const TuneOptions &options) : model(load(folder)) {
+    for (int batch : options.batches)
+      workloads.push_back(
+          std::make_unique<Workload>(model, WorkloadSizes{batch, options.sourceLength, options.targetLength,
+                                                          options.beam, options.threads}));
+  }
+
+  std::string variant() const { return model.variant(); }
+  std::vector<std::string> kernels() const { return workloads.front()->manifest()["kernels"]; }
+
+  /// Of the only variant.
+  std::set<std::string> tunedKernels() const {
+    return workloads.front()->manifest()["variants"][0].value("tuned_kernels", std::set<std::string>());
+  }
+
+  /// Milliseconds of each kernel in one request.
+  std::vector<double> time(size_t workload) {
+    Session &session = workloads[workload]->session();
+    session.startProfile();
+    workloads[workload]->request();
+    const size_t entries = workloads[workload]->manifest()["entries"].size();
+    std::vector<double> times(workloads[workload]->manifest()["kernels"].size());
+    for (size_t kernel = 0; kernel < times.size(); ++kernel)
+      for (size_t entry = 0; entry < entries; ++entry)
+        times[kernel] += double(session.profile(entry, kernel).nanoseconds) * 1e-6;
+    return times;
+  }
+
+  std::vector<float> outputs(size_t workload) const { return workloads[workload]->outputs(); }
+
+private:
+  static Model load(const std::string &folder) {
+    BundleOptions bundle;
+    bundle.folder = folder;
+    return loadBundle(bundle);
+  }
+
+  Model model;
+  std::vector<std::unique_ptr<Workload>> workloads;
+};
+
+class Tuner {
+public:
+  explicit Tuner(const TuneOptions &options) : options(options) {}
+
+  /// The exit code.
+  int run();
+
+private:
+  KernelChoices findKnown(const ScheduleRecords &records) const;
+  std::string writeChoices(const KernelChoices &choices) const;
+  bool compileBundle(const std::string &folder, const std::string &schedules) const;
+  Comparison compare(const KernelChoices &choices, const std::string &what);
+  Comparison timeBoth(Bundle &tuned, const std::string &what);
+  void addTimes(size_t workload, Bundle &tuned, std::map<std::string, KernelTimes> &times);
+  bool hasTime() const;
+  void show(const std::string &text) const;
+  void print(const std::map<std::string, TunedKernel> &tuned) const;
+
+  const TuneOptions &options;
+  const Clock::time_point start = Clock::now();
+  WorkFolder folder;
+  std::unique_ptr<Bundle> byRules;
+  double longest = 0; // comparison, in minutes
+  int comparisons = 0;
+};
+
+double minutesSince(Clock::time_point start) { return millisecondsSince(start) / 60000; }
+
+/// Requests of each bundle, by turns; the fastest counts, kernel by kernel.
+constexpr int rounds = 4;
+
+/// Two comparisons confirm what was found.
+bool Tuner::hasTime() const {
+  return comparisons == 0 || minutesSince(start) + 3 * longest <= options.minutes;
+}
+
+void stopWhereInterrupted() {
+  if (wasInterrupted())
+    throw std::runtime_error("interrupted");
+}
+
+/// One line that is written over again and again, on a terminal only.
+void Tuner::show(const std::string &text) const {
+  if (isatty(STDERR_FILENO))
+    std::cerr << "\r\x1b[K" << std::fixed << std::setprecision(1) << minutesSince(start) << " of "
+              << options.minutes << " minutes: " << text << std::flush;
+}
+
+void clearLine() {
+  if (isatty(STDERR_FILENO))
+    std::cerr << "\r\x1b[K" << std::flush;
+}
+
+/// The path of a file with these choices.
+std::string Tuner::writeChoices(const KernelChoices &choices) const {
+  ScheduleRecords records;
+  for (const auto &[kernel, choice] : choices)
+    records[{byRules->variant(), kernel}] = {choice};
+  std::ostringstream text;
+  writeSchedules(records, text);
+  std::string file = folder.path + "/schedules.yaml";
+  if (llvm::Error error = writeFile(file, text.str()))
+    throw std::runtime_error(llvm::toString(std::move(error)));
+  return file;
+}
+
+/// False after errors on stderr.
+bool Tuner::compileBundle(const std::string &to, const std::string &schedules) const {
+  std::vector<std::string> arguments = {"compile", options.spec, "-o", to, "--target", options.target};
+  const std::pair<const char *, const std::string &> given[] = {
+      {"--dtype", options.dtype}, {"--weights", options.weights}, {"--schedules", schedules}};
+  for (const auto &[flag, value] : given)
+    if (!value.empty())
+      arguments.insert(arguments.end(), {flag, value});
+  static int address; // anything inside this program tells where it is
+  ChildResult child = runChild(llvm::sys::fs::getMainExecutable("attnc", &address), arguments);
+  stopWhereInterrupted();
+  if (child.code == 0)
+    return true;
+  clearLine();
+  std::cerr << (child.code < 0 ? child.reason : child.output) << "\n";
+  return false;
+}
+
+void Tuner::addTimes(size_t workload, Bundle &tuned, std::map<std::string, KernelTimes> &times) {
+  const std::vector<std::string> kernels = byRules->kernels();
+  std::vector<double> rules, others;
+  for (int round = 0; round < rounds; ++round) {
+    stopWhereInterrupted();
+    std::vector<double> rule, other;
+    for (bool isRule : {round % 2 == 0, round % 2 != 0}) // each is first as often as the other
+      (isRule ? rule : other) = (isRule ? *byRules : tuned).time(workload);
+    if (round == 0) {
+      rules = rule;
+      others = other;
+    }
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      rules[i] = std::min(rules[i], rule[i]);
+      others[i] = std::min(others[i], other[i]);
+    }
+  }
+  const double request = std::accumulate(rules.begin(), rules.end(), 0.0);
+  const double whole = request * double(options.batches.size());
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    KernelTimes &sum = times[kernels[i]];
+    sum.milliseconds += others[i];
+    sum.byRules += rules[i];
+    sum.share += others[i] / whole;
+    sum.shareByRules += rules[i] / whole;
+    if (rules[i] >= LeastShare * request)
+      sum.worst = std::max(sum.worst, others[i] / rules[i]);
+  }
+}
+
+bool haveSameBits(const std::vector<float> &a, const std::vector<float> &b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+Comparison Tuner::timeBoth(Bundle &tuned, const std::string &what) {
+  std::map<std::string, KernelTimes> times;
+  for (size_t workload = 0; workload < options.batches.size(); ++workload) {
+    addTimes(workload, tuned, times);
+    if (!haveSameBits(tuned.outputs(workload), byRules->outputs(workload)))
+      throw std::runtime_error("schedules with " + what + " give other outputs; please report it");
+  }
+  Comparison comparison;
+  const std::set<std::string> changed = tuned.tunedKernels();
+  for (const auto &[kernel, time] : times)
+    if (changed.count(kernel))
+      comparison.kernels[kernel] = time;
+    else if (time.matters() && time.share > 0)
+      comparison.noise = std::max(comparison.noise, time.speedup());
+  return comparison;
+}
+
+Comparison Tuner::compare(const KernelChoices &choices, const std::string &what) {
+  const auto begin = Clock::now();
+  show(what);
+  // A library that was loaded from a path may be loaded from there again, whatever the file is then.
+  const std::string bundle = folder.path + "/" + std::to_string(comparisons);
+  if (!compileBundle(bundle, writeChoices(choices)))
+    throw std::runtime_error("schedules with " + what + " do not compile");
+  Comparison comparison;
+  {
+    Bundle tuned(bundle, options);
+    comparison = timeBoth(tuned, what);
+  }
+  llvm::sys::fs::remove_directories(bundle);
+  longest = std::max(longest, minutesSince(begin));
+  ++comparisons;
+  return comparison;
+}
+
+void Tuner::print(const std::map<std::string, TunedKernel> &tuned) const {
+  for (const auto &[kernel, found] : tuned)
+    std::cout << kernel << ": " << choiceText(found.choice) << ", " << std::fixed << std::setprecision(2)
+              << found.times.speedup() << " times as fast\n";
+  std::cout << options.output << ": " << tuned.size() << " of " << byRules->kernels().size() << " kernels of "
+            << byRules->variant() << " are faster than by rules";
+  double saved = 0;
+  for (const auto &[kernel, found] : tuned)
+    saved += found.times.shareByRules - found.times.share;
+  if (!tuned.empty())
+    std::cout << ", all kernels together by " << std::setprecision(1) << saved * 100 << "%";
+  std::cout << "\n";
+}
+
+/// What the file has for these kernels already.
+KernelChoices Tuner::findKnown(const ScheduleRecords &records) const {
+  KernelChoices known;
+  for (const std::string &kernel : byRules->kernels())
+    if (auto found = records.find({byRules->variant(), kernel}); found != records.end())
+      known[kernel] = found->second.choice;
+  return known;
+}
+
+int Tuner::run() {
+  RecordFile file(options.output);
+  const std::optional<ScheduleRecords> earlier = file.read();
+  if (!earlier)
+    return 1;
+  show("compiling");
+  if (!compileBundle(folder.path + "/rules", ""))
+    return 1;
+  byRules = std::make_unique<Bundle>(folder.path + "/rules", options);
+  const ScheduleTimer timer = {
+      [&](const KernelChoices &choices, const std::string &what) { return compare(choices, what); },
+      [&] { return hasTime(); }};
+  const SearchResult found = searchSchedules(byRules->kernels(), findKnown(*earlier), timer);
+  clearLine();
+  std::optional<ScheduleRecords> records = file.read(); // another search may have written meanwhile
+  if (!records)
+    return 1;
+  for (const std::string &kernel : found.outdated)
+    records->erase({byRules->variant(), kernel});
+  for (const auto &[kernel, tuned] : found.tuned)
+    (*records)[{byRules->variant(), kernel}] = {tuned.choice, tuned.times.milliseconds, tuned.times.byRules};
+  file.replace(*records);
+  print(found.tuned);
+  return 0;
+}
+
+} // namespace
+
+int tuneModel(const TuneOptions &options) {
+  InterruptCatcher catcher; // outlives the bundles, which it would leave behind
+  return Tuner(options).run();
+}
+
+} // namespace attnc

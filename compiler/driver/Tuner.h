@@ -1,0 +1,29 @@
+//===- Tuner.h - times schedules beside those of rules ------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiles a model with other schedules and times its kernels beside those that rules schedule, in the same
+// requests, by turns.
+
+#ifndef ATTNC_COMPILER_DRIVER_TUNER_H
+#define ATTNC_COMPILER_DRIVER_TUNER_H
+
+#include <string>
+#include <vector>
+
+namespace attnc {
+
+struct TuneOptions {
+  std::string spec, target = "host", dtype, weights; // as `attnc compile` takes them
+  std::string output;                                // the file of schedules
+  double minutes = 10;
+  std::vector<int> batches = {1, 8, 64};
+  int sourceLength = 32, targetLength = 0, beam = 0, threads = 0; // of each request; 0: not given
+};
+
+/// Writes what is faster to the file of schedules, and tells on stdout what that is. The exit code; what goes
+/// wrong is on stderr, or thrown.
+int tuneModel(const TuneOptions &options);
+
+} // namespace attnc
+
+#endif // ATTNC_COMPILER_DRIVER_TUNER_H
