@@ -5,16 +5,15 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 namespace attnc {
 namespace {
 
 /// A machine on which words make kernels so many times as fast.
 struct Machine {
-  std::map<std::pair<std::string, std::string>, double> speedups; // kernel, parameter=word
-  double share = 0.1;                                             // of each kernel
-  int budget = 1000;                                              // comparisons
+  std::map<std::pair<std::string, std::string>, double> speedups = {}; // kernel, parameter=word
+  double share = 0.1;                                                  // of each kernel
+  int budget = 1000;                                                   // comparisons
+  std::function<void(const KernelChoices &, Comparison &)> disturb = [](auto &, auto &) {};
   std::vector<std::string> tried = {};
 
   Comparison compare(const KernelChoices &choices, const std::string &what) {
@@ -27,6 +26,7 @@ struct Machine {
           speedup *= found->second;
       comparison.kernels[kernel] = {1 / speedup, 1, share / speedup, share, 1 / speedup};
     }
+    disturb(choices, comparison);
     return comparison;
   }
 
@@ -57,23 +57,21 @@ TEST(ScheduleSearchTest, TheBestWordsOfAllParametersAreTakenTogether) {
 TEST(ScheduleSearchTest, LittleGainsAndLittleKernelsAreLeftToRules) {
   Machine little{{{{"a", "tile=6x64"}, 1.02}}};
   EXPECT_TRUE(little.search().tuned.empty());
-  Machine rare{{{{"a", "tile=6x64"}, 2}}};
-  rare.share = 0.001;
+  Machine rare{{{{"a", "tile=6x64"}, 2}}, 0.001};
   EXPECT_TRUE(rare.search().tuned.empty());
+  Machine brief{{{{"a", "tile=6x64"}, 2}}};
+  brief.disturb = [](const auto &, Comparison &comparison) { comparison.kernels["a"].byRules = 0.01; };
+  EXPECT_TRUE(brief.search().tuned.empty());
 }
 
-/// Each is good alone; together they are slower than rules.
 TEST(ScheduleSearchTest, WordsThatAreBadTogetherAreTriedAlone) {
   Machine machine{{{{"a", "tile=6x64"}, 1.1}, {{"a", "prefetch=none"}, 1.2}}};
-  const ScheduleTimer timer = {[&](const KernelChoices &choices, const std::string &what) {
-                                 Comparison times = machine.compare(choices, what);
-                                 for (const auto &[kernel, choice] : choices)
-                                   if (choice.size() > 1)
-                                     times.kernels[kernel].share = 1;
-                                 return times;
-                               },
-                               [] { return true; }};
-  const auto tuned = searchSchedules({"a"}, {}, timer).tuned;
+  machine.disturb = [](const KernelChoices &choices, Comparison &comparison) {
+    for (const auto &[kernel, choice] : choices)
+      if (choice.size() > 1)
+        comparison.kernels[kernel].share = 1;
+  };
+  const auto tuned = machine.search().tuned;
   ASSERT_EQ(tuned.size(), 1u);
   EXPECT_EQ(choiceText(tuned.at("a").choice), "prefetch=none");
 }
@@ -81,27 +79,23 @@ TEST(ScheduleSearchTest, WordsThatAreBadTogetherAreTriedAlone) {
 /// Noise: faster once, and never again.
 TEST(ScheduleSearchTest, WhatIsNotFasterTwiceIsDropped) {
   Machine machine;
-  int comparisons = 0;
-  const ScheduleTimer timer = {[&](const KernelChoices &choices, const std::string &what) {
-                                 Comparison times = machine.compare(choices, what);
-                                 if (comparisons++ == 2)
-                                   times.kernels["a"].share /= 2;
-                                 return times;
-                               },
-                               [] { return true; }};
-  EXPECT_TRUE(searchSchedules({"a", "b"}, {}, timer).tuned.empty());
+  machine.disturb = [&](const auto &, Comparison &comparison) {
+    if (machine.tried.size() == 3)
+      comparison.kernels["a"].share /= 2;
+  };
+  EXPECT_TRUE(machine.search().tuned.empty());
 }
 
 TEST(ScheduleSearchTest, WhatIsSlowerInOneBatchSizeIsLeftToRules) {
   Machine machine{{{{"a", "tile=6x64"}, 1.5}}};
-  const ScheduleTimer timer = {[&](const KernelChoices &choices, const std::string &what) {
-                                 Comparison times = machine.compare(choices, what);
-                                 for (auto &[kernel, time] : times.kernels)
-                                   time.worst = 1.1;
-                                 return times;
-                               },
-                               [] { return true; }};
-  EXPECT_TRUE(searchSchedules({"a"}, {}, timer).tuned.empty());
+  machine.disturb = [](const auto &, Comparison &comparison) { comparison.kernels["a"].worst = 1.1; };
+  EXPECT_TRUE(machine.search().tuned.empty());
+}
+
+TEST(ScheduleSearchTest, WhatIsNotAboveTheNoiseIsLeftToRules) {
+  Machine machine{{{{"a", "tile=6x64"}, 1.1}}};
+  machine.disturb = [](const auto &, Comparison &comparison) { comparison.noise = 1.2; };
+  EXPECT_TRUE(machine.search().tuned.empty());
 }
 
 TEST(ScheduleSearchTest, EarlierRecordsAreTriedFirst) {
@@ -116,40 +110,24 @@ TEST(ScheduleSearchTest, EarlierRecordsAreTriedFirst) {
 
 /// They may be of another workload.
 TEST(ScheduleSearchTest, EarlierRecordsOfKernelsThatHardlyRunStay) {
-  Machine machine;
-  machine.share = 0.001;
+  Machine machine{{}, 0.001};
   EXPECT_TRUE(machine.search({{"a", {{"tile", "6x16"}}}}).outdated.empty());
 }
 
-/// Two words that are good together alone, and another that is not good with them.
+/// Two words that are fast together alone, and another that is not with them.
 TEST(ScheduleSearchTest, EarlierRecordsAreTriedAgainAsAWhole) {
-  Machine machine;
   const ScheduleChoice known = {{"tile", "6x64"}, {"prefetch", "none"}};
-  const ScheduleTimer timer = {[&](const KernelChoices &choices, const std::string &what) {
-                                 Comparison times = machine.compare(choices, what);
-                                 for (const auto &[kernel, choice] : choices)
-                                   times.kernels[kernel].share /= choice == known ? 1.3
-                                                                  : choiceText(choice) == "tasks=by_rows"
-                                                                      ? 1.05
-                                                                      : 0.9;
-                                 return times;
-                               },
-                               [] { return true; }};
-  const SearchResult found = searchSchedules({"a"}, {{"a", known}}, timer);
+  Machine machine;
+  machine.disturb = [&](const KernelChoices &choices, Comparison &comparison) {
+    const ScheduleChoice &choice = choices.at("a");
+    comparison.kernels["a"].share /= choice == known                         ? 1.3
+                                     : choiceText(choice) == "tasks=by_rows" ? 1.05
+                                                                             : 0.9;
+  };
+  const SearchResult found = machine.search({{"a", known}});
   ASSERT_EQ(found.tuned.size(), 1u);
   EXPECT_EQ(found.tuned.at("a").choice, known);
   EXPECT_TRUE(found.outdated.empty());
-}
-
-TEST(ScheduleSearchTest, WhatIsNotAboveTheNoiseIsLeftToRules) {
-  Machine machine{{{{"a", "tile=6x64"}, 1.1}}};
-  const ScheduleTimer timer = {[&](const KernelChoices &choices, const std::string &what) {
-                                 Comparison times = machine.compare(choices, what);
-                                 times.noise = 1.2;
-                                 return times;
-                               },
-                               [] { return true; }};
-  EXPECT_TRUE(searchSchedules({"a"}, {}, timer).tuned.empty());
 }
 
 TEST(ScheduleSearchTest, WithoutTimeNothingIsTried) {
