@@ -11,13 +11,16 @@
 #include "compiler/tune/ScheduleSearch.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <iomanip>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <sstream>
 #include <unistd.h>
@@ -25,18 +28,32 @@
 namespace attnc {
 namespace {
 
+[[noreturn]] void failWith(const std::string &what, std::error_code code) {
+  throw std::runtime_error(what + ": " + code.message());
+}
+
+std::error_code lastError() { return {errno, std::generic_category()}; }
+
 /// The file of records: it is replaced whole or not at all, and known to be writable before anything is
-/// measured. Where it is a link, what it names is replaced.
+/// measured. Where it is a link to a file, that is replaced.
 class RecordFile {
 public:
   explicit RecordFile(const std::string &name) : path(name) {
     llvm::SmallString<256> real;
     if (!llvm::sys::fs::real_path(name, real))
       path = real.str().str();
-    llvm::SmallString<256> made;
-    if (std::error_code code = llvm::sys::fs::createUniqueFile(path + ".partial-%%%%%%", made, 0644))
-      throw std::runtime_error("cannot write beside " + path + ": " + code.message());
-    partial = made.str().str();
+    else if (llvm::sys::fs::is_symlink_file(name))
+      throw std::runtime_error(name + " is a link to nothing");
+    llvm::sys::fs::file_status status;
+    const bool exists = !llvm::sys::fs::status(path, status);
+    if (exists && !llvm::sys::fs::is_regular_file(status))
+      throw std::runtime_error(path + " is no file");
+    permissions = exists ? status.permissions() : llvm::sys::fs::perms(0666 & ~llvm::sys::fs::getUmask());
+    partial = path + ".partial-XXXXXX";
+    const int descriptor = mkostemp(partial.data(), O_CLOEXEC);
+    if (descriptor < 0)
+      failWith("cannot write beside " + path, lastError());
+    close(descriptor);
   }
   RecordFile(const RecordFile &) = delete;
   ~RecordFile() { llvm::sys::fs::remove(partial); }
@@ -44,7 +61,7 @@ public:
   /// Of earlier searches, for other models and targets as well; nothing after errors on stderr.
   std::optional<ScheduleRecords> read() const {
     uint64_t size = 0;
-    if (llvm::sys::fs::file_size(path, size) || size == 0)
+    if (!llvm::sys::fs::exists(path) || (!llvm::sys::fs::file_size(path, size) && size == 0))
       return ScheduleRecords();
     Diagnostics diagnostics;
     std::optional<ScheduleRecords> records = readSchedules(path, diagnostics);
@@ -57,22 +74,26 @@ public:
     writeSchedules(records, text);
     if (llvm::Error error = writeFile(partial, text.str()))
       throw std::runtime_error(llvm::toString(std::move(error)));
+    if (std::error_code code = llvm::sys::fs::setPermissions(partial, permissions))
+      failWith(partial, code);
     if (std::error_code code = llvm::sys::fs::rename(partial, path))
-      throw std::runtime_error(path + ": " + code.message());
+      failWith(path, code);
   }
 
 private:
   std::string path, partial;
+  llvm::sys::fs::perms permissions;
 };
 
 /// A folder for bundles, gone in the end.
 class WorkFolder {
 public:
   WorkFolder() {
-    llvm::SmallString<128> made;
-    if (std::error_code code = llvm::sys::fs::createUniqueDirectory("attnc-tune", made))
-      throw std::runtime_error("cannot create a folder for bundles: " + code.message());
-    path = made.str().str();
+    llvm::SmallString<128> parent;
+    llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, parent);
+    path = parent.str().str() + "/attnc-tune-XXXXXX";
+    if (!mkdtemp(path.data()))
+      failWith("cannot create a folder for bundles in " + parent.str().str(), lastError());
   }
   WorkFolder(const WorkFolder &) = delete;
   ~WorkFolder() { llvm::sys::fs::remove_directories(path); }
@@ -225,17 +246,7 @@ void Tuner::addTimes(size_t workload, Bundle &tuned, std::map<std::string, Kerne
       others[i] = std::min(others[i], other[i]);
     }
   }
-  const double request = std::accumulate(rules.begin(), rules.end(), 0.0);
-  const double whole = request * double(options.batches.size());
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    KernelTimes &sum = times[kernels[i]];
-    sum.milliseconds += others[i];
-    sum.byRules += rules[i];
-    sum.share += others[i] / whole;
-    sum.shareByRules += rules[i] / whole;
-    if (rules[i] >= LeastShare * request)
-      sum.worst = std::max(sum.worst, others[i] / rules[i]);
-  }
+  addBatch({kernels, rules, others, options.batches.size()}, times);
 }
 
 bool haveSameBits(const std::vector<float> &a, const std::vector<float> &b) {
@@ -317,10 +328,7 @@ int Tuner::run() {
   std::optional<ScheduleRecords> records = file.read(); // another search may have written meanwhile
   if (!records)
     return 1;
-  for (const std::string &kernel : found.outdated)
-    records->erase({byRules->variant(), kernel});
-  for (const auto &[kernel, tuned] : found.tuned)
-    (*records)[{byRules->variant(), kernel}] = {tuned.choice, tuned.times.milliseconds, tuned.times.byRules};
+  updateRecords(*records, byRules->variant(), found);
   file.replace(*records);
   print(found.tuned);
   return 0;

@@ -4,6 +4,7 @@
 #include "compiler/tune/ScheduleSearch.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace attnc {
 namespace {
@@ -59,8 +60,9 @@ void Search::tryKnown() {
     return;
   const Comparison comparison = timer.compare(known, "earlier records");
   addCandidates(known, comparison);
-  for (const auto &[kernel, times] : comparison.kernels)
-    if (times.matters())
+  for (const auto &[kernel, choice] : known)
+    if (auto found = comparison.kernels.find(kernel);
+        found == comparison.kernels.end() || found->second.matters())
       result.outdated.insert(kernel);
 }
 
@@ -77,14 +79,16 @@ void Search::tryParameters() {
     }
 }
 
-/// Measures `choices` once more and takes what is faster again.
+/// Measures `choices` once more and takes what is faster again, and than what was taken before.
 void Search::confirm(const KernelChoices &choices) {
   if (choices.empty())
     return;
   const Comparison comparison = timer.compare(choices, "what was faster");
   for (const auto &[kernel, times] : comparison.kernels)
     if (auto found = choices.find(kernel); found != choices.end() && isFaster(times, comparison.noise)) {
-      result.tuned[kernel] = {found->second, times};
+      auto [tuned, isNew] = result.tuned.try_emplace(kernel, TunedKernel{found->second, times});
+      if (!isNew && tuned->second.times.speedup() < times.speedup())
+        tuned->second = {found->second, times};
       result.outdated.erase(kernel);
     }
 }
@@ -104,16 +108,41 @@ SearchResult Search::run() {
   for (const auto &[kernel, own] : candidates)
     choices[kernel] = together(own);
   confirm(choices);
-  // What is good alone may be bad together.
+  // What is good alone may be less so together.
   KernelChoices best;
-  for (const auto &[kernel, own] : candidates)
-    if (!result.tuned.count(kernel) && own.front().choice != choices.at(kernel))
+  for (const auto &[kernel, own] : candidates) {
+    auto tuned = result.tuned.find(kernel);
+    bool isWorse = tuned == result.tuned.end() || tuned->second.times.speedup() < own.front().speedup;
+    if (isWorse && own.front().choice != choices.at(kernel))
       best[kernel] = own.front().choice;
+  }
   confirm(best);
   return std::move(result);
 }
 
 } // namespace
+
+void addBatch(const BatchTimes &batch, std::map<std::string, KernelTimes> &times) {
+  const double request = std::accumulate(batch.byRules.begin(), batch.byRules.end(), 0.0);
+  const double whole = request * double(batch.sizes);
+  for (size_t i = 0; i < batch.kernels.size(); ++i) {
+    const double rules = batch.byRules[i], tuned = batch.tuned[i];
+    KernelTimes &sum = times[batch.kernels[i]];
+    sum.milliseconds += tuned;
+    sum.byRules += rules;
+    sum.share += tuned / whole;
+    sum.shareByRules += rules / whole;
+    if (rules >= LeastShare * request)
+      sum.worst = std::max(sum.worst, tuned / rules);
+  }
+}
+
+void updateRecords(ScheduleRecords &records, const std::string &target, const SearchResult &found) {
+  for (const std::string &kernel : found.outdated)
+    records.erase({target, kernel});
+  for (const auto &[kernel, tuned] : found.tuned)
+    records[{target, kernel}] = {tuned.choice, tuned.times.milliseconds, tuned.times.byRules};
+}
 
 SearchResult searchSchedules(const std::vector<std::string> &kernels, const KernelChoices &known,
                              const ScheduleTimer &timer) {

@@ -7,7 +7,7 @@
 #ifndef ATTNC_TUNE_SCHEDULESEARCH_H
 #define ATTNC_TUNE_SCHEDULESEARCH_H
 
-#include "compiler/schedules/ScheduleChoice.h"
+#include "compiler/tune/ScheduleFile.h"
 
 #include <functional>
 #include <set>
@@ -27,6 +27,16 @@ struct KernelTimes {
   bool matters() const { return shareByRules >= LeastShare && byRules >= LeastMilliseconds; }
   double speedup() const { return shareByRules / share; }
 };
+
+/// What each of `kernels` takes in a request of one of `sizes` batch sizes, in milliseconds.
+struct BatchTimes {
+  const std::vector<std::string> &kernels;
+  const std::vector<double> &byRules, &tuned;
+  size_t sizes;
+};
+
+/// Adds a batch size. All count alike, however long their requests take.
+void addBatch(const BatchTimes &batch, std::map<std::string, KernelTimes> &times);
 
 /// Of kernels whose schedules some choices change.
 struct Comparison {
@@ -50,13 +60,16 @@ struct TunedKernel {
 
 struct SearchResult {
   std::map<std::string, TunedKernel> tuned;
-  std::set<std::string> outdated; // kernels whose known choices are not faster any more
+  std::set<std::string> outdated; // kernels whose known choices are not faster any more, or change nothing
 };
 
 /// Choices that make one of `kernels` faster by three percent or more, and slower in no batch size by more
 /// than two. `known`: of an earlier search, tried first.
 SearchResult searchSchedules(const std::vector<std::string> &kernels, const KernelChoices &known,
                              const ScheduleTimer &timer);
+
+/// Puts what was found for `target` in; records of other kernels and targets stay.
+void updateRecords(ScheduleRecords &records, const std::string &target, const SearchResult &found);
 
 } // namespace attnc
 

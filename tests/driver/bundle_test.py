@@ -538,18 +538,22 @@ class Usage(BundleTest):
             "--target-length", "4", "--threads", "1"]
 
     def test_tune_writes_what_compile_reads(self):
-        schedules = self.folder / "schedules.yaml"
+        (self.folder / "a%b").mkdir()
+        schedules = self.folder / "a%b" / "schedules.yaml"
         others = "  of_another_model: {prefetch: none, ms: 1.25, ms_by_rules: 2}\n"
         idle = "  linear_16x37_log_softmax_pick: {tile: 6x16, ms: 1, ms_by_rules: 2}\n" # greedy search does not call it
         schedules.write_text("x86-64:\n" + idle + "zen4:\n" + others)
+        schedules.chmod(0o600)
         env = {**os.environ, "TMPDIR": str(self.folder)}
         done = attnc(*self.TUNE, "-o", schedules, "--target", "x86-64", env=env)
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual("", done.stderr)
         self.assertRegex(done.stdout, rf"{schedules}: \d+ of \d+ kernels of x86-64 are faster than by rules")
+        self.assertEqual(0o600, schedules.stat().st_mode & 0o777)
         self.assertIn(others, schedules.read_text())
         self.assertIn(idle, schedules.read_text())
-        self.assertEqual(["schedules.yaml"], self.left_behind())
+        self.assertEqual(["a%b"], self.left_behind())
+        self.assertEqual(["schedules.yaml"], os.listdir(self.folder / "a%b"))
         self.compile_ok("tiny", "--target", "x86-64", "--schedules", schedules, spec=MODEL, weights="random:1")
 
     def test_an_interrupted_tune_leaves_its_file_as_it_was(self):
@@ -581,6 +585,9 @@ class Usage(BundleTest):
         self.refuse(2, "'0' is not in 1 to", *self.TUNE, "-o", schedules, "--batch", "0")
         self.refuse(1, "is a graph", "tune", GRAPH, "-o", schedules, "--weights", "random:1")
         self.refuse(1, "No such file", *self.TUNE, "-o", self.folder / "no" / "folder")
+        os.mkfifo(self.folder / "pipe")
+        self.refuse(1, "pipe is no file", *self.TUNE, "-o", self.folder / "pipe")
+        (self.folder / "pipe").unlink()
         self.assertEqual([], self.left_behind())
         schedules.write_text("avx2: 3\n")
         self.refuse(1, "schedules.yaml:1:7: error: target 'avx2' takes its kernels by name", *self.TUNE, "-o", schedules)

@@ -130,6 +130,57 @@ TEST(ScheduleSearchTest, EarlierRecordsAreTriedAgainAsAWhole) {
   EXPECT_TRUE(found.outdated.empty());
 }
 
+/// A record that the rules have caught up with.
+TEST(ScheduleSearchTest, EarlierRecordsThatChangeNothingGo) {
+  Machine machine;
+  machine.disturb = [](const auto &, Comparison &comparison) { comparison.kernels.erase("a"); };
+  EXPECT_EQ(machine.search({{"a", {{"tile", "6x16"}}}}).outdated, std::set<std::string>{"a"});
+}
+
+TEST(ScheduleSearchTest, WordsThatAreLessGoodTogetherAreTriedAlone) {
+  Machine machine{{{{"a", "tile=6x64"}, 1.1}, {{"a", "prefetch=none"}, 1.2}}};
+  machine.disturb = [](const KernelChoices &choices, Comparison &comparison) {
+    for (const auto &[kernel, choice] : choices)
+      if (choice.size() > 1)
+        comparison.kernels[kernel].share = 0.1 / 1.04;
+  };
+  const auto tuned = machine.search().tuned;
+  ASSERT_EQ(tuned.size(), 1u);
+  EXPECT_EQ(choiceText(tuned.at("a").choice), "prefetch=none");
+}
+
+TEST(ScheduleSearchTest, BatchSizesCountAlike) {
+  const std::vector<std::string> kernels = {"a", "b", "rare"};
+  std::map<std::string, KernelTimes> times;
+  addBatch({kernels, {1, 2.999, 0.001}, {0.5, 2.999, 0.1}, 2}, times);
+  addBatch({kernels, {100, 200, 100}, {110, 200, 100}, 2}, times);
+  EXPECT_DOUBLE_EQ(times["a"].milliseconds, 110.5);
+  EXPECT_DOUBLE_EQ(times["a"].byRules, 101);
+  EXPECT_DOUBLE_EQ(times["a"].shareByRules, (1.0 / 4 + 100.0 / 400) / 2);
+  EXPECT_DOUBLE_EQ(times["a"].share, (0.5 / 4 + 110.0 / 400) / 2);
+  EXPECT_DOUBLE_EQ(times["a"].worst, 1.1);
+  EXPECT_DOUBLE_EQ(times["rare"].worst, 1); // where it hardly runs, it may be slower
+}
+
+TEST(ScheduleSearchTest, RecordsOfOthersStay) {
+  const ScheduleRecord old = {{{"tile", "6x16"}}, 1, 2};
+  ScheduleRecords records;
+  for (const char *kernel : {"outdated", "tuned", "idle"})
+    for (const char *target : {"avx2", "avx512"})
+      records[{target, kernel}] = old;
+  SearchResult found;
+  found.outdated = {"outdated"};
+  found.tuned["tuned"] = {{{"tasks", "by_rows"}}, {3, 4, 0.1, 0.2, 1}};
+  updateRecords(records, "avx2", found);
+  EXPECT_EQ(records.size(), 5u);
+  EXPECT_FALSE(records.count({"avx2", "outdated"}));
+  const ScheduleRecord &tuned = records.at({"avx2", "tuned"});
+  EXPECT_EQ(choiceText(tuned.choice), "tasks=by_rows");
+  EXPECT_EQ(tuned.milliseconds, 3);
+  EXPECT_EQ(tuned.byRules, 4);
+  EXPECT_EQ(records.at({"avx512", "tuned"}).milliseconds, old.milliseconds);
+}
+
 TEST(ScheduleSearchTest, WithoutTimeNothingIsTried) {
   Machine machine{{{{"a", "tile=6x64"}, 1.5}}};
   machine.budget = 0;
