@@ -7,7 +7,9 @@
 #include "compiler/driver/Failure.h"
 #include "compiler/driver/Flags.h"
 #include "compiler/driver/Frontend.h"
+#include "compiler/driver/ProgressLine.h"
 #include "compiler/driver/WeightErrors.h"
+#include "compiler/emit/ChildProcess.h"
 #include "compiler/emit/ConstantWeights.h"
 #include "compiler/emit/GoldenVectors.h"
 #include "compiler/emit/Interrupts.h"
@@ -15,12 +17,10 @@
 #include "compiler/emit/WriteBundle.h"
 #include "compiler/spec/PrintSpec.h"
 #include "compiler/tune/ScheduleFile.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
 #include <CLI/CLI.hpp>
-#include <unistd.h>
 
 using namespace attnc;
 
@@ -76,17 +76,9 @@ std::string placeOf(mlir::Location where, const std::string &file) {
   return place ? llvm::formatv("{0}:{1}:{2}: ", file, place.getLine(), place.getColumn()).str() : file + ": ";
 }
 
-/// One line that is written over again and again, on a terminal only.
-void showProgress(const KernelObject &kernel, size_t number, size_t total) {
-  if (!isatty(STDERR_FILENO))
-    return;
-  std::cerr << "\r\x1b[Kcompiling kernel " << number << " of " << total << " (" << kernel.kernel << ", "
-            << kernel.variant << ")" << std::flush;
-}
-
-void clearProgress() {
-  if (isatty(STDERR_FILENO))
-    std::cerr << "\r\x1b[K" << std::flush;
+void showKernel(const KernelObject &kernel, size_t number, size_t total) {
+  showProgress("compiling kernel " + std::to_string(number) + " of " + std::to_string(total) + " (" +
+               kernel.kernel + ", " + kernel.variant + ")");
 }
 
 /// The whole bundle at its place, or an error and nothing.
@@ -157,14 +149,13 @@ int compile(const CompileOptions &options) {
   llvm::Expected<TensorReader> weights = openTensors(spec.weights, normScales);
   if (!weights)
     return fail(weights.takeError());
-  static int address; // anything inside this program tells where it is
   BundleJob job{spec,
                 frontend.module(),
                 bundleName(nameOf(spec, options)),
                 std::move(variants),
                 std::move(*weights),
                 std::move(normScales),
-                {llvm::sys::fs::getMainExecutable("attnc", &address), std::move(*schedules), showProgress}};
+                {thisProgram(), std::move(*schedules), showKernel}};
   llvm::Expected<std::vector<WeightError>> errors = writeAt(options.bundle, job);
   if (!errors)
     return fail(errors.takeError());

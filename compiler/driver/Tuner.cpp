@@ -3,6 +3,7 @@
 
 #include "compiler/driver/Tuner.h"
 
+#include "compiler/driver/ProgressLine.h"
 #include "compiler/driver/Workload.h"
 #include "compiler/emit/ChildProcess.h"
 #include "compiler/emit/FileOutput.h"
@@ -10,6 +11,7 @@
 #include "compiler/tune/ScheduleFile.h"
 #include "compiler/tune/ScheduleSearch.h"
 
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -186,16 +188,11 @@ void stopWhereInterrupted() {
     throw std::runtime_error("interrupted");
 }
 
-/// One line that is written over again and again, on a terminal only.
 void Tuner::show(const std::string &text) const {
-  if (isatty(STDERR_FILENO))
-    std::cerr << "\r\x1b[K" << std::fixed << std::setprecision(1) << minutesSince(start) << " of "
-              << options.minutes << " minutes: " << text << std::flush;
-}
-
-void clearLine() {
-  if (isatty(STDERR_FILENO))
-    std::cerr << "\r\x1b[K" << std::flush;
+  std::ostringstream line;
+  line << std::fixed << std::setprecision(1) << minutesSince(start) << " of " << options.minutes
+       << " minutes: " << text;
+  showProgress(line.str());
 }
 
 /// The path of a file with these choices.
@@ -219,12 +216,11 @@ bool Tuner::compileBundle(const std::string &to, const std::string &schedules) c
   for (const auto &[flag, value] : given)
     if (!value.empty())
       arguments.insert(arguments.end(), {flag, value});
-  static int address; // anything inside this program tells where it is
-  ChildResult child = runChild(llvm::sys::fs::getMainExecutable("attnc", &address), arguments);
+  ChildResult child = runChild(thisProgram(), arguments);
   stopWhereInterrupted();
   if (child.code == 0)
     return true;
-  clearLine();
+  clearProgress();
   std::cerr << (child.code < 0 ? child.reason : child.output) << "\n";
   return false;
 }
@@ -324,7 +320,7 @@ int Tuner::run() {
       [&](const KernelChoices &choices, const std::string &what) { return compare(choices, what); },
       [&] { return hasTime(); }};
   const SearchResult found = searchSchedules(byRules->kernels(), findKnown(*earlier), timer);
-  clearLine();
+  clearProgress();
   std::optional<ScheduleRecords> records = file.read(); // another search may have written meanwhile
   if (!records)
     return 1;
@@ -337,7 +333,8 @@ int Tuner::run() {
 } // namespace
 
 int tuneModel(const TuneOptions &options) {
-  InterruptCatcher catcher; // outlives the bundles, which it would leave behind
+  InterruptCatcher catcher;              // outlives the bundles, which it would leave behind
+  llvm::scope_exit clear(clearProgress); // before a message of what went wrong
   return Tuner(options).run();
 }
 

@@ -3,6 +3,7 @@
 
 #include "compiler/emit/ChildProcess.h"
 
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 
@@ -12,6 +13,11 @@
 using llvm::StringRef;
 
 namespace attnc {
+
+std::string thisProgram() {
+  static int address; // anything inside this program tells where it is
+  return llvm::sys::fs::getMainExecutable("attnc", &address);
+}
 
 ChildResult runChild(StringRef program, llvm::ArrayRef<std::string> arguments) {
   ChildResult result;

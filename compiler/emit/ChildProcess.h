@@ -11,6 +11,9 @@
 
 namespace attnc {
 
+/// The path of the program that runs.
+std::string thisProgram();
+
 struct ChildResult {
   int code = 0;         // of the exit; negative where it did not start or was ended by a signal
   bool crashed = false; // ended by a signal

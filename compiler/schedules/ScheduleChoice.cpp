@@ -7,6 +7,10 @@
 
 namespace attnc {
 
+bool ScheduleParameter::takes(std::string_view word) const {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 std::span<const ScheduleParameter> scheduleParameters() {
   static const ScheduleParameter parameters[] = {
       // Rows x columns of sums of the tile that many rows take, where Halide's loops make it.
@@ -47,8 +51,7 @@ std::optional<ScheduleChoice> parseChoice(std::string_view text) {
       return std::nullopt;
     const ScheduleParameter *parameter = findScheduleParameter(item.substr(0, sign));
     const std::string_view word = item.substr(sign + 1);
-    if (!parameter ||
-        std::find(parameter->words.begin(), parameter->words.end(), word) == parameter->words.end())
+    if (!parameter || !parameter->takes(word))
       return std::nullopt;
     choice.emplace(parameter->name, word);
   }

@@ -20,6 +20,8 @@ namespace attnc {
 struct ScheduleParameter {
   std::string_view name;
   std::vector<std::string_view> words;
+
+  bool takes(std::string_view word) const;
 };
 
 /// All of them, in the order in which they are tried.

@@ -96,7 +96,7 @@ void ScheduleReader::readChoice(const YamlEntry &entry, ScheduleChoice &choice) 
     return diagnostics.error(entry.where, "unknown parameter " + quote(entry.key) +
                                               didYouMeanOrKnown(entry.key, knownKeys()));
   const std::string &word = entry.value.text;
-  if (!entry.value.isScalar() || std::ranges::find(parameter->words, word) == parameter->words.end())
+  if (!entry.value.isScalar() || !parameter->takes(word))
     return diagnostics.error(entry.value.where,
                              quote(entry.key) + " is " + entry.value.describe() + "; it takes " +
                                  listed({parameter->words.begin(), parameter->words.end()}));

@@ -556,6 +556,18 @@ class Usage(BundleTest):
         self.assertEqual(["schedules.yaml"], os.listdir(self.folder / "a%b"))
         self.compile_ok("tiny", "--target", "x86-64", "--schedules", schedules, spec=MODEL, weights="random:1")
 
+    def write_encoder(self):
+        encoder = self.folder / "encoder.yaml"
+        encoder.write_text("model: {kind: encoder, width: 16, heads: 2, encoder: {layers: 1}, feed_forward: {width: 24}, "
+                           "positions: {kind: sinusoidal, max_length: 32}, vocabulary: {source: 19}, tokens: {pad: 0}}\n")
+        return encoder
+
+    def test_tune_takes_encoders(self):
+        done = attnc("tune", self.write_encoder(), "--weights", "random:1", "-o", self.folder / "schedules.yaml", "--target",
+                     "x86-64", "--minutes", "0", "--batch", "3", "--source-length", "7", "--threads", "1")
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertRegex(done.stdout, r"\d+ of \d+ kernels of x86-64 are faster than by rules")
+
     def test_an_interrupted_tune_leaves_its_file_as_it_was(self):
         schedules = self.folder / "schedules.yaml"
         before = "x86-64:\n  linear_16x16: {tile: 6x16, ms: 1, ms_by_rules: 2}\n"
@@ -573,9 +585,7 @@ class Usage(BundleTest):
 
     def test_tune_refuses_before_it_compiles(self):
         schedules = self.folder / "schedules.yaml"
-        encoder = self.folder / "encoder.yaml"
-        encoder.write_text("model: {kind: encoder, width: 16, heads: 2, encoder: {layers: 1}, feed_forward: {width: 24}, "
-                           "positions: {kind: sinusoidal, max_length: 32}, vocabulary: {source: 19}, tokens: {pad: 0}}\n")
+        encoder = self.write_encoder()
         self.refuse(2, "--beam has no meaning for", "tune", encoder, "--weights", "random:1", "-o", schedules, "--beam", "4")
         encoder.unlink()
         self.refuse(2, "excludes", "compile", MODEL, "--emit", "spec", "--schedules", schedules)
