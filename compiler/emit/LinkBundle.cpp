@@ -13,6 +13,9 @@
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/Program.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 using llvm::StringRef;
 
 namespace attnc {
@@ -25,6 +28,29 @@ llvm::Expected<std::string> findLinker() {
   return llvm::createStringError(
       "no linker: neither ld.lld-22 nor ld.lld is on the PATH (Debian: apt install lld-22)");
 }
+
+/// A folder that the linker may write to. It makes temporary files by a pattern, in which each `%` of the
+/// path is replaced as well: where there are any, the folder goes by its descriptor's name.
+class LinkerFolder {
+public:
+  explicit LinkerFolder(const std::string &path) : path(path) {
+    if (!StringRef(path).contains('%'))
+      return;
+    descriptor = open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0)
+      this->path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor);
+  }
+  LinkerFolder(const LinkerFolder &) = delete;
+  ~LinkerFolder() {
+    if (descriptor >= 0)
+      close(descriptor);
+  }
+  std::string file(const std::string &name) const { return path + "/" + name; }
+
+private:
+  std::string path;
+  int descriptor = -1;
+};
 
 llvm::Error runLinker(StringRef linker, llvm::ArrayRef<std::string> arguments) {
   ChildResult child = runChild(linker, arguments);
@@ -92,9 +118,12 @@ llvm::Error writeStaticLibrary(const std::string &object, const std::string &pat
   member->MemberName = llvm::StringRef(object).rsplit('/').second;
   std::vector<llvm::NewArchiveMember> members;
   members.push_back(std::move(*member));
-  return llvm::writeArchive(path, members, llvm::SymtabWritingMode::NormalSymtab,
-                            llvm::object::Archive::K_GNU,
-                            /*Deterministic=*/true, /*Thin=*/false);
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> archive = llvm::writeArchiveToBuffer(
+      members, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU, /*Deterministic=*/true,
+      /*Thin=*/false);
+  if (!archive)
+    return archive.takeError();
+  return writeFile(path, (*archive)->getBuffer());
 }
 
 } // namespace
@@ -103,7 +132,8 @@ llvm::Error linkBundle(const LinkJob &job) {
   llvm::Expected<std::string> linker = findLinker();
   if (!linker)
     return linker.takeError();
-  std::string joined = job.scratch + "/joined.o";
+  const LinkerFolder scratch(job.scratch), folder(job.folder);
+  std::string joined = scratch.file("joined.o");
   std::string object = job.scratch + "/" + job.bundle + ".o", script = job.scratch + "/exports";
   std::vector<std::string> join = {"-r", "-o", joined};
   join.insert(join.end(), job.objects.begin(), job.objects.end());
@@ -120,7 +150,7 @@ llvm::Error linkBundle(const LinkJob &job) {
   if (llvm::Error error =
           runLinker(*linker, {"-shared", "-soname", library, "--version-script=" + script, "--build-id=none",
                               "-z", "relro", "-z", "now", "-z", "noexecstack", "--hash-style=gnu", object,
-                              "-o", job.folder + "/" + library}))
+                              "-o", folder.file(library)}))
     return error;
   return writeStaticLibrary(object, job.folder + "/lib" + job.bundle + ".a");
 }

@@ -202,6 +202,12 @@ class Compile(BundleTest):
         self.assertEqual(1, done.returncode)
         self.assertIn("manifest.json does not belong to the bundle's code", done.stderr)
 
+    def test_a_folder_may_have_any_name(self):
+        folder = self.folder / "50% of it" / 'a "quoted", $HOME; name'
+        folder.mkdir(parents=True)
+        self.compile_ok(folder / "attend", "--target", "x86-64")
+        self.assertEqual(["attend"], os.listdir(folder))
+
     def test_a_full_disk_is_an_error_and_leaves_nothing(self):
         sizes = (100, 1000, 1700, 4000, 16000)
         for size in sizes if SANITIZER == "tsan" else (0, *sizes):  # that sanitizer itself writes before main()

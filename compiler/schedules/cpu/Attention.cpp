@@ -15,6 +15,20 @@ using namespace Halide;
 
 namespace attnc {
 
+/// A query's vectors that are multiplied without a loop. Code of all of a wide head is slower than the loop
+/// is.
+constexpr int VectorsAtOnce = 8;
+
+/// Of `count`, at most `most`.
+static int largestDivisor(int count, int most) {
+  while (count % most != 0)
+    --most;
+  return most;
+}
+
+/// Keys whose values are mixed without a loop; divides tiles.
+constexpr int MixedAtOnce = 4;
+
 namespace {
 /// Applies one schedule to the stages; members are what several stages need.
 class AttentionScheduler {
@@ -209,7 +223,7 @@ private:
     s.partials.update()
         .reorder(s.lane, s.inner.x, s.keyInTile)
         .vectorize(s.lane)
-        .unroll(s.inner.x)
+        .unroll(s.inner.x, largestDivisor(p.width / tiles.lanes, VectorsAtOnce))
         .unroll(s.keyInTile);
   }
 
@@ -269,7 +283,7 @@ private:
         .vectorize(s.width, tiles.lanes)
         .unroll(s.width)
         .unroll(s.query)
-        .unroll(keys[0], 4);
+        .unroll(keys[0], MixedAtOnce);
   }
 
   void scheduleMixed() {
@@ -287,7 +301,7 @@ private:
         .reorder(s.width, s.query, keys[0], s.head, keys[1])
         .vectorize(s.width, tiles.lanes)
         .unroll(s.width)
-        .unroll(keys[0]);
+        .unroll(keys[0], MixedAtOnce);
   }
 
   const AttentionKernel &kernel;
