@@ -3,11 +3,10 @@
 //
 // Times whole requests of a workload, encoder included. Graphs are called.
 
-#include "compiler/driver/BenchGraph.h"
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Flags.h"
-#include "compiler/driver/MachineLimits.h"
-#include "compiler/driver/Profile.h"
+#include "compiler/driver/GraphWorkload.h"
+#include "compiler/driver/ProfileKernels.h"
 #include "compiler/driver/Timing.h"
 #include "compiler/driver/Workload.h"
 
@@ -16,7 +15,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
-#include <set>
+#include <optional>
 #include <thread>
 
 namespace attnc {
@@ -25,7 +24,7 @@ namespace {
 struct BenchOptions {
   BundleOptions bundle;
   int batch = 0, sourceLength = 0, targetLength = 0, beam = 0; // 0: not given
-  GraphBenchOptions graph;
+  GraphCallOptions graph;
   double seconds = 1;
   bool profile = false, json = false;
   std::string picture; // of the profile: an SVG file
@@ -44,7 +43,7 @@ void checkFlags(const BenchOptions &options, const std::string &name, const std:
                {"--source-length", options.sourceLength > 0, Needs, Needs, Refuses},
                {"--target-length", options.targetLength > 0, Needs, Refuses, Refuses},
                {"--beam", options.beam > 0, Takes, Refuses, Refuses},
-               {"--profile", options.profile, Takes, Takes, Refuses},
+               {"--profile", options.profile, Takes, Takes, Takes},
                {"--entry", !options.graph.entry.empty(), Refuses, Refuses, Takes},
                {"--sizes", !options.graph.sizes.empty(), Refuses, Refuses, Takes},
                {"--values", !options.graph.values.empty(), Refuses, Refuses, Takes}};
@@ -57,26 +56,40 @@ void checkFlags(const BenchOptions &options, const std::string &name, const std:
   }
 }
 
-void printReport(const Report &report, bool json) {
+/// What is told of a bundle.
+struct Measured {
+  Report report;
+  std::optional<Profile> profile;
+
+  void add(Profile kernels) {
+    report["kernels"] = describe(kernels);
+    profile = std::move(kernels);
+  }
+};
+
+void printMeasured(const Measured &measured, bool json) {
   if (json) {
-    std::cout << report.dump() << '\n';
+    std::cout << measured.report.dump() << '\n';
     return;
   }
-  for (const auto &[name, value] : report.items())
+  for (const auto &[name, value] : measured.report.items())
     if (name != "kernels") // a table of their own
       std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+  if (measured.profile)
+    std::cout << '\n' << printProfile(*measured.profile);
 }
 
-class Bench {
+/// Of models.
+class RequestBench {
 public:
-  Bench(const Model &model, const BenchOptions &options)
+  RequestBench(const Model &model, const BenchOptions &options)
       : options(options), model(model),
         workload(model, {options.batch, options.sourceLength, options.targetLength, options.beam,
                          options.bundle.threads}),
         manifest(workload.manifest()) {}
 
   /// `loading`: milliseconds.
-  void run(double loading);
+  Measured run(double loading);
 
 private:
   double sourceTime();
@@ -84,10 +97,6 @@ private:
   Times measure(int length);
   std::string title() const;
   Profile profile();
-  std::vector<ProductType> productsOfKernels() const;
-  void setLimits(Profile &profile, const std::vector<ProductType> &products) const;
-
-  const nlohmann::json &variant() const;
   bool isEncoder() const { return workload.isEncoder(); }
 
   const BenchOptions &options;
@@ -97,7 +106,7 @@ private:
 };
 
 /// What kernels of the entries that read the source took, in milliseconds.
-double Bench::sourceTime() {
+double RequestBench::sourceTime() {
   uint64_t nanoseconds = 0;
   for (size_t entry = 0; entry < manifest["entries"].size(); ++entry)
     if (const std::string name = manifest["entries"][entry]["name"]; name == "encode" || name == "prefill")
@@ -107,7 +116,7 @@ double Bench::sourceTime() {
 }
 
 /// What a process that has just loaded the bundle waits for: weights are not in its memory yet.
-Report Bench::firstRequest() {
+Report RequestBench::firstRequest() {
   TokenTimes tokens;
   workload.request(options.targetLength, options.beam == 1 ? &tokens : nullptr);
   Report report = {{"ms_first_request", millisecondsSince(tokens.start)}};
@@ -119,63 +128,11 @@ Report Bench::firstRequest() {
   return report;
 }
 
-Times Bench::measure(int length) {
+Times RequestBench::measure(int length) {
   return timeRuns([&] { workload.request(length); }, options.seconds);
 }
 
-/// The variant that runs, as the manifest describes it.
-const nlohmann::json &Bench::variant() const {
-  const nlohmann::json &variants = manifest["variants"];
-  return *std::find_if(variants.begin(), variants.end(),
-                       [&](const nlohmann::json &variant) { return variant["name"] == model.variant(); });
-}
-
-/// Weights of int8 are multiplied by every variant; products of bfloat16 are added up by those that can.
-std::vector<ProductType> Bench::productsOfKernels() const {
-  using Names = std::set<std::string>;
-  const Names rounding = variant().value("bf16_kernels", Names()),
-              bytes = manifest.value("int8_kernels", Names());
-  std::vector<ProductType> products;
-  for (const nlohmann::json &name : manifest["kernels"]) {
-    const auto kernel = name.get<std::string>();
-    products.push_back(rounding.count(kernel) ? ProductType::Bf16
-                       : bytes.count(kernel)  ? ProductType::Int8
-                                              : ProductType::F32);
-  }
-  return products;
-}
-
-/// Of all threads at once, each of which reads its part of the bytes.
-void Bench::setLimits(Profile &profile, const std::vector<ProductType> &products) const {
-  const std::string features = variant()["features"];
-  const auto has = [&](const char *feature) { return features.find(feature) != features.npos; };
-  const auto multiplies = [&](ProductType type) {
-    return std::find(products.begin(), products.end(), type) != products.end();
-  };
-  const int lanes = has("avx512f") ? 16 : has("avx2") ? 8 : 4;
-  const int threads = options.bundle.threads;
-  profile.arithmeticLimit = together(threads, [&] { return arithmeticLimit(lanes); });
-  const auto bytesLimit = [&] {
-    return has("amx_int8")      ? tileLimit(TileType::Int8)
-           : has("avx512_vnni") ? integerLimit(ByteInstructions::Avx512Vnni)
-           : has("avx512bw")    ? integerLimit(ByteInstructions::Avx512)
-           : has("avx_vnni")    ? integerLimit(ByteInstructions::AvxVnni)
-           : has("avx2")        ? integerLimit(ByteInstructions::Avx2)
-                                : 0.0;
-  };
-  if (multiplies(ProductType::Int8))
-    profile.int8Limit = std::max(together(threads, bytesLimit), profile.arithmeticLimit);
-  const auto roundedLimit = [&] {
-    return has("amx_bf16") ? tileLimit(TileType::Bf16) : has("avx512_bf16") ? pairLimit() : 0.0;
-  };
-  if (multiplies(ProductType::Bf16))
-    profile.bf16Limit = std::max(together(threads, roundedLimit), profile.arithmeticLimit);
-  const size_t largest = std::max<size_t>(size_t(128) << 20, manifest["weights"]["bytes"]);
-  for (size_t bytes = size_t(512) << 10; bytes <= largest; bytes *= 4) // from the second caches to memory
-    profile.readLimits[double(bytes)] = together(threads, [&] { return readLimit(bytes / threads); });
-}
-
-std::string Bench::title() const {
+std::string RequestBench::title() const {
   std::string text =
       model.name() + ", " + model.variant() + ", batch " + std::to_string(options.batch) + ", ";
   if (!isEncoder())
@@ -187,66 +144,31 @@ std::string Bench::title() const {
 }
 
 /// The mean of some requests.
-Profile Bench::profile() {
+Profile RequestBench::profile() {
   constexpr int requests = 5;
-  Profile profile;
+  Profile profile = measureLimits(model, manifest, options.bundle.threads);
   profile.title = title();
-  const std::vector<ProductType> products = productsOfKernels();
-  setLimits(profile, products);
   workload.request(); // measuring limits has taken the caches
   workload.session().startProfile();
   const auto start = Clock::now();
   for (int i = 0; i < requests; ++i)
     workload.request();
   profile.milliseconds = millisecondsSince(start) / requests;
-  for (size_t entry = 0; entry < manifest["entries"].size(); ++entry)
-    for (size_t kernel = 0; kernel < manifest["kernels"].size(); ++kernel) {
-      const attnrt_kernel_profile counts = workload.session().profile(entry, kernel);
-      if (counts.calls > 0)
-        profile.kernels.push_back({manifest["entries"][entry]["name"], manifest["kernels"][kernel],
-                                   products[kernel], double(counts.calls) / requests,
-                                   double(counts.nanoseconds) * 1e-6 / requests,
-                                   double(counts.operations) / requests, double(counts.bytes) / requests});
-    }
-  std::stable_sort(profile.kernels.begin(), profile.kernels.end(),
-                   [](const auto &a, const auto &b) { return a.milliseconds > b.milliseconds; });
+  profile.kernels = readKernels(model, manifest, requests, [&](size_t entry, size_t kernel) {
+    return workload.session().profile(entry, kernel);
+  });
   return profile;
 }
 
-const char *nameOf(ProductType type) {
-  return type == ProductType::Int8 ? "int8" : type == ProductType::Bf16 ? "bf16" : "f32";
-}
-
-nlohmann::ordered_json describe(const Profile &profile) {
-  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
-  for (const KernelLine &line : profile.kernels)
-    kernels.push_back({{"entry", line.entry},
-                       {"kernel", line.kernel},
-                       {"products", nameOf(line.type)},
-                       {"calls", line.calls},
-                       {"ms", line.milliseconds},
-                       {"operations", line.operations},
-                       {"bytes", line.bytes},
-                       {"share_of_limit", profile.shareOfLimit(line)}});
-  return kernels;
-}
-
-static std::ofstream openPicture(const std::string &path, std::ios::openmode mode = std::ios::trunc) {
-  std::ofstream picture(path, mode);
-  if (!picture)
-    throw std::runtime_error(path + ": cannot be written");
-  return picture;
-}
-
-void Bench::run(double loading) {
-  if (!options.picture.empty()) // before anything is measured, which would be lost; an earlier picture stays
-    openPicture(options.picture, std::ios::app);
+Measured RequestBench::run(double loading) {
   workload.session().startProfile();
   const Report first = firstRequest();
   workload.renewSession();
   const Times times = measure(options.targetLength);
   const double tokens = double(options.batch) * (isEncoder() ? options.sourceLength : options.targetLength);
-  Report report = {{"variant", model.variant()}, {"batch", options.batch}};
+  Measured measured;
+  Report &report = measured.report;
+  report = {{"variant", model.variant()}, {"batch", options.batch}};
   if (!isEncoder())
     report["beam"] = options.beam;
   report["source_length"] = options.sourceLength;
@@ -266,16 +188,53 @@ void Bench::run(double loading) {
     report["ms_encode_and_first_step"] = one.median;
     report["ms_each_further_step"] = (times.median - one.median) / (options.targetLength - 1);
   }
-  Profile kernels;
-  if (options.profile) {
-    kernels = profile();
-    report["kernels"] = describe(kernels);
-  }
-  printReport(report, options.json);
-  if (options.profile && !options.json)
-    std::cout << '\n' << printProfile(kernels);
-  if (!options.picture.empty() && !(openPicture(options.picture) << drawProfile(kernels)).flush())
-    throw std::runtime_error(options.picture + ": cannot be written");
+  if (options.profile)
+    measured.add(profile());
+  return measured;
+}
+
+/// The mean of calls that take a tenth of a second together, or of one.
+Profile profileGraph(const Model &model, const BenchOptions &options, GraphWorkload &workload) {
+  const nlohmann::json manifest = nlohmann::json::parse(model.manifest());
+  Profile profile = measureLimits(model, manifest, options.bundle.threads);
+  profile.title = model.name() + ", " + model.variant() + ", " + workload.entry() + ", ";
+  for (const std::string &size : options.graph.sizes)
+    profile.title += size + ", ";
+  profile.title += "threads " + std::to_string(options.bundle.threads);
+  workload.call(); // measuring limits has taken the caches
+  std::vector<attnrt_kernel_profile> kernels(manifest["kernels"].size());
+  int calls = 0;
+  const auto start = Clock::now();
+  do {
+    workload.profile(kernels);
+    ++calls;
+  } while (millisecondsSince(start) < 100);
+  profile.milliseconds = millisecondsSince(start) / calls;
+  profile.kernels = readKernels(model, manifest, calls, [&](size_t entry, size_t kernel) {
+    return manifest["entries"][entry]["name"] == workload.entry() ? kernels[kernel] : attnrt_kernel_profile{};
+  });
+  return profile;
+}
+
+Measured benchGraph(const Model &model, const BenchOptions &options) {
+  GraphWorkload workload(model, options.graph, options.bundle.threads);
+  const Times times = timeRuns([&] { workload.call(); }, options.seconds);
+  Measured measured;
+  measured.report = {{"variant", model.variant()}, {"entry", workload.entry()}};
+  if (const Report sizes = workload.sizes(); !sizes.empty())
+    measured.report["sizes"] = sizes;
+  measured.report.update(
+      {{"threads", options.bundle.threads}, {"ms_minimum", times.minimum}, {"ms_median", times.median}});
+  if (options.profile)
+    measured.add(profileGraph(model, options, workload));
+  return measured;
+}
+
+std::ofstream openPicture(const std::string &path, std::ios::openmode mode = std::ios::trunc) {
+  std::ofstream picture(path, mode);
+  if (!picture)
+    throw std::runtime_error(path + ": cannot be written");
+  return picture;
 }
 
 void bench(BenchOptions &options) {
@@ -286,11 +245,14 @@ void bench(BenchOptions &options) {
   const double loading = millisecondsSince(start);
   const std::string kind = nlohmann::json::parse(model.manifest())["kind"];
   checkFlags(options, model.name(), kind);
-  if (kind == "graph")
-    return printReport(benchGraph(model, options.graph, options.bundle.threads, options.seconds),
-                       options.json);
   options.beam = std::max(options.beam, 1);
-  Bench(model, options).run(loading);
+  if (!options.picture.empty()) // before anything is measured, which would be lost; an earlier picture stays
+    openPicture(options.picture, std::ios::app);
+  const Measured measured =
+      kind == "graph" ? benchGraph(model, options) : RequestBench(model, options).run(loading);
+  printMeasured(measured, options.json);
+  if (!options.picture.empty() && !(openPicture(options.picture) << drawProfile(*measured.profile)).flush())
+    throw std::runtime_error(options.picture + ": cannot be written");
 }
 
 } // namespace
@@ -326,8 +288,8 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
       ->check(attnc::numberIn({0, 3600}))
       ->capture_default_str();
   CLI::Option *profile = command->add_flag("--profile", options->profile,
-                                           "Models: also the time before and of each further step, and of "
-                                           "each kernel, with its share of the machine's limit");
+                                           "Also the time of each kernel, with its share of the machine's "
+                                           "limit; decoders: the time before and of each further step");
   command->add_option("--profile-picture", options->picture, "Draw the kernels' times into this SVG file")
       ->type_name("FILE")
       ->needs(profile);

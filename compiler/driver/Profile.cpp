@@ -4,6 +4,7 @@
 #include "compiler/driver/Profile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iomanip>
 #include <numeric>
@@ -56,6 +57,14 @@ static double millisecondsOfKernels(const Profile &profile) {
                          [](double sum, const KernelLine &line) { return sum + line.milliseconds; });
 }
 
+/// A number with `digits` after the point, or more where it is small: its first three, down to the sixth.
+static std::string amount(double value, int digits) {
+  const double needed = value > 0 ? std::ceil(2 - std::log10(value)) : 0;
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(int(std::clamp<double>(needed, digits, 6))) << value;
+  return text.str();
+}
+
 static void printLimits(std::ostream &text, const Profile &profile) {
   text << std::setprecision(1) << "limits: " << profile.arithmeticLimit * 1e-9 << " GFLOP/s";
   if (profile.int8Limit > 0)
@@ -80,15 +89,15 @@ std::string printProfile(const Profile &profile) {
   for (const KernelLine &line : profile.kernels) {
     const double perSecond = 1e-6 / std::max(line.milliseconds, 1e-6);
     text << std::left << std::setw(14) << line.entry << std::setw(int(widest)) << line.kernel << std::right
-         << std::setprecision(0) << std::setw(9) << line.calls << std::setprecision(3) << std::setw(11)
-         << line.milliseconds << std::setprecision(1) << std::setw(7)
-         << 100 * line.milliseconds / profile.milliseconds << '%' << std::setw(12) << line.operations * 1e-6
-         << std::setw(11) << std::setprecision(2) << line.bytes * 1e-6 << std::setprecision(1)
+         << std::setprecision(0) << std::setw(9) << line.calls << std::setw(11)
+         << amount(line.milliseconds, 3) << std::setprecision(1) << std::setw(7)
+         << 100 * line.milliseconds / profile.milliseconds << '%' << std::setw(12)
+         << amount(line.operations * 1e-6, 1) << std::setw(11) << amount(line.bytes * 1e-6, 2)
          << std::setw(10) << line.operations * perSecond << std::setw(8) << line.bytes * perSecond
          << std::setprecision(0) << std::setw(7) << 100 * profile.shareOfLimit(line) << "%\n";
   }
   const double outside = profile.milliseconds - millisecondsOfKernels(profile);
-  text << std::setprecision(3) << "outside of kernels: " << outside << " of " << profile.milliseconds
+  text << "outside of kernels: " << amount(outside, 3) << " of " << amount(profile.milliseconds, 3)
        << " ms\n";
   printLimits(text, profile);
   return text.str();
@@ -103,7 +112,8 @@ std::string drawProfile(const Profile &profile) {
       << "\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" "
          "fill=\"white\"/>\n"
       << "<text x=\"8\" y=\"20\">" << profile.title << "</text>\n<text x=\"8\" y=\"38\" fill=\"#666\">"
-      << "ms, MFLOP and MB of a request by kernel; dark: what the machine's limit allows</text>\n";
+      << "ms, MFLOP and MB of a request, or of a graph's call, by kernel; dark: what the machine's limit "
+         "allows</text>\n";
   for (size_t i = 0; i < profile.kernels.size(); ++i) {
     const KernelLine &line = profile.kernels[i];
     const int y = top + row * int(i);
@@ -112,9 +122,9 @@ std::string drawProfile(const Profile &profile) {
         << line.kernel << "</text>\n<rect x=\"" << left << "\" y=\"" << y << "\" width=\"" << width
         << "\" height=\"16\" fill=\"#9ecae1\"/>\n<rect x=\"" << left << "\" y=\"" << y << "\" width=\""
         << width * std::min(share, 1.0) << "\" height=\"16\" fill=\"#08519c\"/>\n<text x=\""
-        << left + width + 6 << "\" y=\"" << y + 14 << "\">" << line.milliseconds << " ms, "
-        << line.operations * 1e-6 << " MFLOP, " << line.bytes * 1e-6 << " MB, " << int(100 * share + 0.5)
-        << "% of the limit</text>\n";
+        << left + width + 6 << "\" y=\"" << y + 14 << "\">" << amount(line.milliseconds, 2) << " ms, "
+        << amount(line.operations * 1e-6, 2) << " MFLOP, " << amount(line.bytes * 1e-6, 2) << " MB, "
+        << int(100 * share + 0.5) << "% of the limit</text>\n";
   }
   svg << "</svg>\n";
   return svg.str();

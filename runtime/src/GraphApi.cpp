@@ -31,6 +31,60 @@ private:
 };
 thread_local Memory CallArena::kept;
 
+/// What a call is given, as attnrt_graph_call() is.
+struct GraphCall {
+  const attnrt_model *model;
+  const char *entry;
+  size_t sizeCount;
+  const int64_t *sizes;
+  size_t tensorCount;
+  void *const *tensors;
+};
+
+/// The entry's number.
+int checkCall(const GraphCall &call) {
+  requirePointer(call.model, "model");
+  requirePointer(call.entry, "entry");
+  const Manifest &manifest = call.model->model->manifest();
+  check(!manifest.decoder && !manifest.encoder, ATTNRT_UNSUPPORTED, "'", manifest.name,
+        "' is not a graph: open a session");
+  const int index = manifest.findEntry(call.entry);
+  check(index >= 0, ATTNRT_INVALID_ARGUMENT, "the bundle has no entry '", call.entry, "'");
+  const EntryInfo &info = manifest.entries[index];
+  const size_t expected = info.arguments.size() + info.results.size();
+  check(call.sizeCount == manifest.sizes.size(), ATTNRT_INVALID_ARGUMENT, "the bundle has ",
+        manifest.sizes.size(), " sizes, ", call.sizeCount, " are given");
+  check(call.sizes || call.sizeCount == 0, ATTNRT_INVALID_ARGUMENT, "'sizes' is null");
+  check(call.tensorCount == expected, ATTNRT_INVALID_ARGUMENT, "entry '", call.entry, "' has ", expected,
+        " arguments and results, ", call.tensorCount, " are given");
+  check(call.tensors || expected == 0, ATTNRT_INVALID_ARGUMENT, "'tensors' is null");
+  for (size_t i = 0; i < call.sizeCount; ++i)
+    check(call.sizes[i] >= 1 && call.sizes[i] <= INT32_MAX, ATTNRT_OUT_OF_RANGE, "size '", manifest.sizes[i],
+          "' is ", call.sizes[i], ", which is not in 1 to ", INT32_MAX);
+  for (size_t i = 0; i < expected; ++i)
+    check(call.tensors[i] != nullptr, ATTNRT_INVALID_ARGUMENT, "'tensors[", i, "]' is null");
+  return index;
+}
+
+/// Adds to `kernels` what each did, where that is not empty.
+void callGraph(const GraphCall &call, attnrt_pool *pool, std::span<attnrt_kernel_profile> kernels) {
+  const Model &model = *call.model->model;
+  const int entry = checkCall(call);
+  const std::vector<int64_t> sizes(call.sizes, call.sizes + call.sizeCount);
+  const CallArena arena(model.arenaBytes(entry, sizes));
+  CallersThread alone;
+  KernelContext context(pool ? *pool->executor : static_cast<Executor &>(alone));
+  if (!kernels.empty())
+    context.startProfile(model);
+  attnrt_invocation invocation{};
+  invocation.tensors = call.tensors;
+  invocation.sizes = sizes.data();
+  invocation.arena = arena.data();
+  context.call(model, entry, invocation);
+  for (size_t kernel = 0; kernel < kernels.size(); ++kernel)
+    add(context.profile(entry, kernel), kernels[kernel]);
+}
+
 } // namespace
 
 extern "C" {
@@ -42,37 +96,20 @@ const char *attnrt_model_weights(const attnrt_model *model) {
 attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, const char *entry,
                                 size_t size_count, const int64_t *sizes, size_t tensor_count,
                                 void *const *tensors) {
+  return guard([&] { callGraph({model, entry, size_count, sizes, tensor_count, tensors}, pool, {}); });
+}
+
+attnrt_status attnrt_graph_profile(const attnrt_model *model, attnrt_pool *pool, const char *entry,
+                                   size_t size_count, const int64_t *sizes, size_t tensor_count,
+                                   void *const *tensors, size_t kernel_count,
+                                   attnrt_kernel_profile *kernels) {
   return guard([&] {
     requirePointer(model, "model");
-    requirePointer(entry, "entry");
-    const Manifest &manifest = model->model->manifest();
-    check(!manifest.decoder && !manifest.encoder, ATTNRT_UNSUPPORTED, "'", manifest.name,
-          "' is not a graph: open a session");
-    const int index = manifest.findEntry(entry);
-    check(index >= 0, ATTNRT_INVALID_ARGUMENT, "the bundle has no entry '", entry, "'");
-    const EntryInfo &info = manifest.entries[index];
-    const size_t expected = info.arguments.size() + info.results.size();
-    check(size_count == manifest.sizes.size(), ATTNRT_INVALID_ARGUMENT, "the bundle has ",
-          manifest.sizes.size(), " sizes, ", size_count, " are given");
-    check(sizes || size_count == 0, ATTNRT_INVALID_ARGUMENT, "'sizes' is null");
-    check(tensor_count == expected, ATTNRT_INVALID_ARGUMENT, "entry '", entry, "' has ", expected,
-          " arguments and results, ", tensor_count, " are given");
-    check(tensors || expected == 0, ATTNRT_INVALID_ARGUMENT, "'tensors' is null");
-    for (size_t i = 0; i < size_count; ++i)
-      check(sizes[i] >= 1 && sizes[i] <= INT32_MAX, ATTNRT_OUT_OF_RANGE, "size '", manifest.sizes[i], "' is ",
-            sizes[i], ", which is not in 1 to ", INT32_MAX);
-    for (size_t i = 0; i < expected; ++i)
-      check(tensors[i] != nullptr, ATTNRT_INVALID_ARGUMENT, "'tensors[", i, "]' is null");
-
-    const std::vector<int64_t> all(sizes, sizes + size_count);
-    const CallArena arena(model->model->arenaBytes(index, all));
-    CallersThread alone;
-    KernelContext context(pool ? *pool->executor : static_cast<Executor &>(alone));
-    attnrt_invocation invocation{};
-    invocation.tensors = tensors;
-    invocation.sizes = all.data();
-    invocation.arena = arena.data();
-    context.call(*model->model, index, invocation);
+    requirePointer(kernels, "kernels");
+    const size_t expected = model->model->manifest().kernelCount;
+    check(kernel_count == expected, ATTNRT_INVALID_ARGUMENT, "the bundle has ", expected, " kernels, ",
+          kernel_count, " are given");
+    callGraph({model, entry, size_count, sizes, tensor_count, tensors}, pool, {kernels, kernel_count});
   });
 }
 

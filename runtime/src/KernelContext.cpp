@@ -8,6 +8,13 @@
 
 namespace attnrt {
 
+void add(const attnrt_kernel_profile &one, attnrt_kernel_profile &sum, double share) {
+  sum.calls += one.calls;
+  sum.operations += one.operations;
+  sum.bytes += one.bytes;
+  sum.nanoseconds += static_cast<int64_t>(static_cast<double>(one.nanoseconds) * share);
+}
+
 KernelContext::KernelContext(Executor &executor)
     : attnrt_kernel_context{runLoop, keepError, nullptr}, executor(executor) {}
 
@@ -37,12 +44,8 @@ int64_t KernelContext::profiledNanoseconds() const {
 }
 
 void KernelContext::addProfile(const KernelContext &one, double share) {
-  for (size_t i = 0; i < profiles.size(); ++i) {
-    profiles[i].calls += one.profiles[i].calls;
-    profiles[i].operations += one.profiles[i].operations;
-    profiles[i].bytes += one.profiles[i].bytes;
-    profiles[i].nanoseconds += static_cast<int64_t>(static_cast<double>(one.profiles[i].nanoseconds) * share);
-  }
+  for (size_t i = 0; i < profiles.size(); ++i)
+    add(one.profiles[i], profiles[i], share);
 }
 
 // Kernels of one entry follow each other without a pause: one reading of the clock serves two of them.

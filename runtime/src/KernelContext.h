@@ -13,6 +13,9 @@
 
 namespace attnrt {
 
+/// Adds up what a kernel did; of the times of `one` that share.
+void add(const attnrt_kernel_profile &one, attnrt_kernel_profile &sum, double share = 1);
+
 /// What kernels get as their user context.
 class KernelContext : public attnrt_kernel_context {
 public:

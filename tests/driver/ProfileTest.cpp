@@ -76,6 +76,13 @@ TEST(Profile, TableAndPictureHaveOperationsAndBytes) {
   EXPECT_NE(drawProfile(profile).find(">500.00 ms, 3000.00 MFLOP, 12.25 MB, "), std::string::npos);
 }
 
+TEST(Profile, SmallNumbersKeepThreeDigits) {
+  Profile profile = limited();
+  profile.kernels = {{"attend", "linear", ProductType::F32, 1, 0.0012345, 720, 0}};
+  EXPECT_NE(drawProfile(profile).find(">0.00123 ms, 0.000720 MFLOP, 0.00 MB, "), std::string::npos);
+  EXPECT_NE(printProfile(profile).find(" 0.00123 "), std::string::npos);
+}
+
 TEST(Profile, OnlyLimitsThatWereMeasuredArePrinted) {
   Profile profile = limited();
   profile.bf16Limit = 2e9;

@@ -380,6 +380,20 @@ class Bench(BundleTest):
         self.assertLessEqual(0, report["ms_minimum"])
         self.assertLessEqual(report["ms_minimum"], report["ms_median"])
 
+    def test_a_graph_has_a_profile(self):
+        bundle, picture = self.compile_ok("bundle", "--target", "x86-64"), self.folder / "profile.svg"
+        options = ["--sizes", "query=5,batch=2", "--seconds", "0.01", "--profile", "--profile-picture", picture]
+        done = attnc("bench", bundle, *options)
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        names = json.loads((bundle / "manifest.json").read_text())["kernels"]
+        table = [line.split() for line in done.stdout.splitlines() if line.startswith("attend ")]
+        self.assertEqual(sorted(names), sorted(line[1] for line in table))
+        self.assertIn("attend_by_hand, x86-64, attend, query=5, batch=2, threads", picture.read_text())
+        kernels = json.loads(attnc("bench", bundle, *options, "--json").stdout)["kernels"]
+        rows, weights, heads = 2 * 5, 4 * 9, 2 * 5 * 5 * 3
+        self.assertEqual({("attend", 1, 2 * rows * weights), ("attend", 1, 2 * 2 * heads)},
+                         {(kernel["entry"], kernel["calls"], kernel["operations"]) for kernel in kernels})
+
     def test_mistakes_in_the_call_of_a_graph_are_told(self):
         bundle = self.compile_ok("bundle", "--target", "x86-64")
         names = "the graph's names are batch, query"

@@ -125,6 +125,48 @@ TEST_F(Load, AGraphsEntryIsCalledWithTensorsOfTheCaller) {
   EXPECT_THROW(attnrt::api::Session(graph, graph.sessionOptions()), attnrt::api::Error);
 }
 
+/// Tells of as many operations as the entry's last size says, and of thrice the bytes.
+int32_t runWatched(const attnrt_invocation *invocation) {
+  if (invocation->context->watch)
+    invocation->context->watch(invocation->context, 0, invocation->sizes[10], 3 * invocation->sizes[10]);
+  return 0;
+}
+
+TEST_F(Load, ProfiledCallsOfAGraphAddUpWhatKernelsDid) {
+  nlohmann::ordered_json json = toy::manifest();
+  json["kind"] = "graph";
+  const std::string hash = writeManifest(json);
+  attnrt_descriptor code = toy::withHash(hash.c_str());
+  std::vector<attnrt_entry> entries(code.entries, code.entries + code.entry_count);
+  for (attnrt_entry &entry : entries)
+    entry.run = runWatched;
+  code.entries = entries.data();
+  const attnrt::api::Model graph(&code, folder.path());
+
+  std::vector<attnrt_kernel_profile> kernels(json["kernels"].size());
+  ASSERT_EQ(1u, kernels.size());
+  int64_t sizes[] = {1, 1, 1, 1, 1, 3, 1, 1, 1, 3, 2};
+  char tensor[64];
+  void *tensors[] = {tensor, tensor, tensor};
+  graph.profile("attend", sizes, tensors, kernels);
+  sizes[10] = 5;
+  const attnrt::api::Pool pool(2);
+  graph.profile("attend", sizes, tensors, kernels, &pool);
+  EXPECT_EQ(2, kernels[0].calls);
+  EXPECT_EQ(7, kernels[0].operations);
+  EXPECT_EQ(21, kernels[0].bytes);
+  EXPECT_LE(0, kernels[0].nanoseconds);
+
+  const auto profile = [&](size_t count, attnrt_kernel_profile *all) {
+    return attnrt_graph_profile(graph.handle(), nullptr, "attend", 11, sizes, 3, tensors, count, all);
+  };
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, profile(kernels.size() + 1, kernels.data()));
+  EXPECT_STREQ("the bundle has 1 kernels, 2 are given", attnrt_last_error());
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, profile(kernels.size(), nullptr));
+  EXPECT_EQ(ATTNRT_UNSUPPORTED, attnrt_graph_profile(model.handle(), nullptr, "attend", 11, sizes, 3, tensors,
+                                                     kernels.size(), kernels.data()));
+}
+
 /// Calls of a graph whose entry notes where its arena is and whether an earlier call has written to it, and
 /// calls it again on the same thread while `nested` is above zero.
 struct ArenaCalls {

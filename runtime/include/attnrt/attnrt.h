@@ -144,6 +144,14 @@ void attnrt_pool_destroy(attnrt_pool *pool);
  * Lives as long as the model. */
 const char *attnrt_model_weights(const attnrt_model *model);
 
+/* What one kernel did in calls of one entry. */
+typedef struct attnrt_kernel_profile {
+  int64_t calls;
+  int64_t operations; /* multiplications and additions of matmuls */
+  int64_t bytes;      /* that it had to read and write */
+  int64_t nanoseconds;
+} attnrt_kernel_profile;
+
 /* Calls an entry of a graph: all sizes in the manifest's order, then arguments and results, whose
  * extents those sizes give, dense unless the manifest says how far apart its rows lie. Ids and lengths are
  * not checked: one out of range reads the nearest element, of at least one. Tensors are fastest at multiples
@@ -152,6 +160,12 @@ const char *attnrt_model_weights(const attnrt_model *model);
 attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, const char *entry,
                                 size_t size_count, const int64_t *sizes, size_t tensor_count,
                                 void *const *tensors);
+
+/* The same, and adds what each kernel did to `kernels`: as many as the manifest has, in its order. Costs a
+ * reading of the clock per kernel. */
+attnrt_status attnrt_graph_profile(const attnrt_model *model, attnrt_pool *pool, const char *entry,
+                                   size_t size_count, const int64_t *sizes, size_t tensor_count,
+                                   void *const *tensors, size_t kernel_count, attnrt_kernel_profile *kernels);
 
 /* ---- Sessions ------------------------------------------------------------------------------------ */
 
@@ -190,14 +204,6 @@ attnrt_status attnrt_session_create(const attnrt_model *model, const attnrt_sess
                                     attnrt_session **out);
 /* While no call on it runs. Results stay valid. */
 void attnrt_session_destroy(attnrt_session *session);
-
-/* What one kernel did in calls of one entry. */
-typedef struct attnrt_kernel_profile {
-  int64_t calls;
-  int64_t operations; /* multiplications and additions of matmuls */
-  int64_t bytes;      /* that it had to read and write */
-  int64_t nanoseconds;
-} attnrt_kernel_profile;
 
 /* Counts what each kernel does from here on, from zero. Costs a reading of the clock per kernel. */
 attnrt_status attnrt_session_start_profile(attnrt_session *session);

@@ -169,6 +169,14 @@ public:
                             sizes.data(), tensors.size(), tensors.data()));
   }
 
+  /// The same, and adds what each kernel did to `kernels`, one for each of the manifest; see
+  /// attnrt_graph_profile().
+  void profile(const std::string &entry, std::span<const int64_t> sizes, std::span<void *const> tensors,
+               std::span<attnrt_kernel_profile> kernels, const Pool *pool = nullptr) const {
+    check(attnrt_graph_profile(handle(), pool ? pool->handle() : nullptr, entry.c_str(), sizes.size(),
+                               sizes.data(), tensors.size(), tensors.data(), kernels.size(), kernels.data()));
+  }
+
   std::string recordGolden() const {
     return readText([&](size_t capacity, char *text, size_t *size) {
       return attnrt_model_record_golden(handle(), capacity, text, size);

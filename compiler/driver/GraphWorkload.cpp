@@ -1,11 +1,9 @@
-//===- BenchGraph.cpp - attnc bench of a graph --------------------------------===//
+//===- GraphWorkload.cpp - calls of a graph to measure ------------------------===//
 // SPDX-License-Identifier: Apache-2.0
-//
-// Calls an entry as programs do, through attnrt_graph_call(), with made-up inputs.
 
-#include "compiler/driver/BenchGraph.h"
+#include "compiler/driver/GraphWorkload.h"
+
 #include "compiler/driver/Flags.h"
-#include "compiler/driver/Timing.h"
 #include "compiler/spec/MapReader.h"
 #include "compiler/spec/Words.h"
 
@@ -88,25 +86,6 @@ Numbers readNumbers(const char *flag, const std::vector<std::string> &given,
 
 constexpr int64_t MostElements = (int64_t(1) << 31) - 1; // of a tensor of a graph
 
-constexpr size_t LineBytes = 64;
-
-/// The elements of an argument or result, which begin with a line of the cache. Vectors that lie across lines
-/// take twice as long to load.
-class Tensor {
-public:
-  explicit Tensor(size_t count) : memory(count + LineBytes / sizeof(float)), count(count) {}
-
-  std::span<float> elements() {
-    void *first = memory.data();
-    size_t space = memory.size() * sizeof(float);
-    return {static_cast<float *>(std::align(LineBytes, count * sizeof(float), first, space)), count};
-  }
-
-private:
-  std::vector<float> memory;
-  size_t count;
-};
-
 /// How many elements a tensor has from its first to its last one.
 int64_t countElements(const Json &described, const Numbers &sizes) {
   const auto valueOf = [&](const Json &size) {
@@ -135,13 +114,13 @@ int64_t countElements(const Json &described, const Numbers &sizes) {
 }
 
 /// Room for a result.
-Tensor makeTensor(const Json &described, const Numbers &sizes) {
-  return Tensor(countElements(described, sizes));
+GraphTensor makeTensor(const Json &described, const Numbers &sizes) {
+  return GraphTensor(countElements(described, sizes));
 }
 
 /// An input: random, or of one whole number.
-Tensor makeInput(const Json &described, const Numbers &sizes, const Numbers &values) {
-  Tensor tensor = makeTensor(described, sizes);
+GraphTensor makeInput(const Json &described, const Numbers &sizes, const Numbers &values) {
+  GraphTensor tensor = makeTensor(described, sizes);
   if (const auto value = values.find(described["name"].get<std::string>()); value != values.end()) {
     const auto whole = static_cast<int32_t>(value->second);
     for (float &element : tensor.elements())
@@ -155,36 +134,50 @@ Tensor makeInput(const Json &described, const Numbers &sizes, const Numbers &val
   return tensor;
 }
 
+constexpr size_t LineBytes = 64;
+
 } // namespace
 
-Json benchGraph(const Model &model, const GraphBenchOptions &options, int threads, double seconds) {
-  const Json manifest = Json::parse(model.manifest());
-  const Json &entry = findEntry(manifest["entries"], options.entry);
-  const std::string name = entry["name"];
-  const std::vector<std::string> names = manifest["sizes"];
-  const Numbers given =
-      readNumbers("--sizes", options.sizes, ownSizes(entry, names), {1, double(MostElements)});
-  const Numbers values =
-      readNumbers("--values", options.values, wholeInputs(entry), {double(INT32_MIN), double(INT32_MAX)});
-  std::vector<int64_t> sizes;
-  for (const std::string &size : names) // nobody reads those of other entries
-    sizes.push_back(given.contains(size) ? given.at(size) : 1);
-  std::vector<Tensor> tensors;
-  for (const Json &argument : entry["arguments"])
-    tensors.push_back(makeInput(argument, given, values));
-  for (const Json &result : entry["results"])
-    tensors.push_back(makeTensor(result, given));
-  std::vector<void *> pointers;
-  for (Tensor &tensor : tensors)
-    pointers.push_back(tensor.elements().data());
+// Vectors that lie across lines take twice as long to load.
+GraphTensor::GraphTensor(size_t count) : memory(count + LineBytes / sizeof(float)), count(count) {}
 
-  const attnrt::api::Pool pool(threads);
-  const Times times = timeRuns([&] { model.call(name, sizes, pointers, &pool); }, seconds);
-  Json report = {{"variant", model.variant()}, {"entry", name}};
-  for (size_t i = 0; i < names.size(); ++i)
-    report["sizes"][names[i]] = sizes[i];
-  report.update({{"threads", threads}, {"ms_minimum", times.minimum}, {"ms_median", times.median}});
-  return report;
+std::span<float> GraphTensor::elements() {
+  void *first = memory.data();
+  size_t space = memory.size() * sizeof(float);
+  return {static_cast<float *>(std::align(LineBytes, count * sizeof(float), first, space)), count};
+}
+
+GraphWorkload::GraphWorkload(const Model &model, const GraphCallOptions &options, int threads)
+    : model(model), pool(threads) {
+  const Json manifest = Json::parse(model.manifest());
+  const Json &described = findEntry(manifest["entries"], options.entry);
+  name = described["name"];
+  sizeNames = manifest["sizes"];
+  const Numbers given =
+      readNumbers("--sizes", options.sizes, ownSizes(described, sizeNames), {1, double(MostElements)});
+  const Numbers values =
+      readNumbers("--values", options.values, wholeInputs(described), {double(INT32_MIN), double(INT32_MAX)});
+  for (const std::string &size : sizeNames) // nobody reads those of other entries
+    sizeValues.push_back(given.contains(size) ? given.at(size) : 1);
+  for (const Json &argument : described["arguments"])
+    tensors.push_back(makeInput(argument, given, values));
+  for (const Json &result : described["results"])
+    tensors.push_back(makeTensor(result, given));
+  for (GraphTensor &tensor : tensors)
+    pointers.push_back(tensor.elements().data());
+}
+
+void GraphWorkload::call() { model.call(name, sizeValues, pointers, &pool); }
+
+void GraphWorkload::profile(std::span<attnrt_kernel_profile> kernels) {
+  model.profile(name, sizeValues, pointers, kernels, &pool);
+}
+
+Json GraphWorkload::sizes() const {
+  Json sizes = Json::object();
+  for (size_t i = 0; i < sizeNames.size(); ++i)
+    sizes[sizeNames[i]] = sizeValues[i];
+  return sizes;
 }
 
 } // namespace attnc
