@@ -160,17 +160,25 @@ GraphWorkload::GraphWorkload(const Model &model, const GraphCallOptions &options
   for (const std::string &size : sizeNames) // nobody reads those of other entries
     sizeValues.push_back(given.contains(size) ? given.at(size) : 1);
   for (const Json &argument : described["arguments"])
-    tensors.push_back(makeInput(argument, given, values));
+    arguments.push_back(makeInput(argument, given, values));
   for (const Json &result : described["results"])
-    tensors.push_back(makeTensor(result, given));
-  for (GraphTensor &tensor : tensors)
-    pointers.push_back(tensor.elements().data());
+    results.push_back(makeTensor(result, given));
+  for (std::vector<GraphTensor> *tensors : {&arguments, &results})
+    for (GraphTensor &tensor : *tensors)
+      pointers.push_back(tensor.elements().data());
 }
 
 void GraphWorkload::call() { model.call(name, sizeValues, pointers, &pool); }
 
 void GraphWorkload::profile(std::span<attnrt_kernel_profile> kernels) {
   model.profile(name, sizeValues, pointers, kernels, &pool);
+}
+
+std::vector<float> GraphWorkload::outputs() {
+  std::vector<float> all;
+  for (GraphTensor &result : results)
+    all.insert(all.end(), result.elements().begin(), result.elements().end());
+  return all;
 }
 
 Json GraphWorkload::sizes() const {

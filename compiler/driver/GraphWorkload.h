@@ -38,6 +38,9 @@ public:
   /// The same, and adds what each kernel did.
   void profile(std::span<attnrt_kernel_profile> kernels);
 
+  /// The elements of the last call's results, whole numbers as their bits.
+  std::vector<float> outputs();
+
   const std::string &entry() const { return name; }
   /// Of each name in the manifest's order; 1 of those that the entry has not.
   nlohmann::ordered_json sizes() const;
@@ -47,7 +50,7 @@ private:
   std::string name;
   std::vector<std::string> sizeNames;
   std::vector<int64_t> sizeValues;
-  std::vector<GraphTensor> tensors;
+  std::vector<GraphTensor> arguments, results;
   std::vector<void *> pointers;
   attnrt::api::Pool pool;
 };

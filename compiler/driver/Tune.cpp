@@ -8,6 +8,8 @@
 #include "compiler/driver/Tuner.h"
 #include "compiler/emit/CpuVariant.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -17,21 +19,41 @@
 namespace attnc {
 namespace {
 
-/// Whether the spec is one of a model that can have these requests; mistakes are told on stderr.
-bool checkModel(const TuneOptions &options) {
+/// As the command line has it.
+struct TuneFlags {
+  TuneOptions options;
+  GraphCallOptions call;
+  std::vector<std::string> sizes; // of each call: NAME=N,...
+};
+
+/// The kinds of specs differ in what is timed.
+void checkFlags(const TuneFlags &flags, const Spec &spec) {
+  const TuneOptions &options = flags.options;
+  const bool isGraph = !spec.model, isEncoder = spec.model && *spec.model->kind == ModelKind::Encoder;
+  const struct {
+    const char *flag;
+    bool isGiven, isRefused;
+  } all[] = {{"--batch", !options.batches.empty(), isGraph},
+             {"--source-length", options.sourceLength > 0, isGraph},
+             {"--target-length", options.targetLength > 0, isGraph || isEncoder},
+             {"--beam", options.beam > 0, isGraph || isEncoder},
+             {"--entry", !flags.call.entry.empty(), !isGraph},
+             {"--sizes", !flags.sizes.empty(), !isGraph},
+             {"--values", !flags.call.values.empty(), !isGraph}};
+  const char *kind = isGraph ? "graph" : isEncoder ? "encoder" : "decoder";
+  for (const auto &[flag, isGiven, isRefused] : all)
+    if (isGiven && isRefused)
+      throw CLI::ValidationError(std::string(flag) + " has no meaning for " + options.spec +
+                                 ", whose kind is " + kind);
+}
+
+/// False after errors of the spec on stderr.
+bool checkSpec(const TuneFlags &flags) {
   Frontend frontend;
-  if (!frontend.read(options.spec, {options.weights, options.dtype}))
+  if (!frontend.read(flags.options.spec, {flags.options.weights, flags.options.dtype}))
     return false;
-  const std::optional<ModelSpec> &model = frontend.spec().model;
-  if (!model)
-    fail(options.spec + " is a graph: what is timed are requests, which models have");
-  else if (*model->kind == ModelKind::Encoder)
-    for (const auto &[flag, value] :
-         {std::pair("--target-length", options.targetLength), {"--beam", options.beam}})
-      if (value > 0)
-        throw CLI::ValidationError(std::string(flag) + " has no meaning for " + options.spec +
-                                   ", whose kind is encoder");
-  return model.has_value();
+  checkFlags(flags, frontend.spec());
+  return true;
 }
 
 /// Of one target: kernels are timed where it runs.
@@ -45,26 +67,40 @@ void checkTarget(const std::string &target) {
     throw CLI::ValidationError("--target", "this machine cannot run " + target);
 }
 
-int tune(TuneOptions options) {
+int valueOr(int given, int usual) { return given > 0 ? given : usual; }
+
+int tune(TuneFlags flags) {
+  TuneOptions &options = flags.options;
   checkTarget(options.target);
-  if (!checkModel(options))
+  if (!checkSpec(flags))
     return 1;
-  if (options.threads == 0)
-    options.threads = int(std::max(1u, std::thread::hardware_concurrency()));
-  if (options.targetLength == 0)
-    options.targetLength = 32;
-  options.beam = std::max(options.beam, 1);
-  return tuneModel(options);
+  if (options.batches.empty())
+    options.batches = {1, 8, 64};
+  options.sourceLength = valueOr(options.sourceLength, 32);
+  options.targetLength = valueOr(options.targetLength, 32);
+  options.beam = valueOr(options.beam, 1);
+  options.threads = valueOr(options.threads, int(std::max(1u, std::thread::hardware_concurrency())));
+  if (flags.sizes.empty())
+    options.calls.push_back(flags.call);
+  for (const std::string &sizes : flags.sizes) {
+    options.calls.push_back(flags.call);
+    for (llvm::StringRef size : llvm::split(sizes, ','))
+      options.calls.back().sizes.push_back(size.str());
+  }
+  return tuneSpec(options);
 }
 
 } // namespace
 } // namespace attnc
 
 void addTuneCommand(CLI::App &app, int &exitCode) {
-  auto options = std::make_shared<attnc::TuneOptions>();
+  auto flags = std::make_shared<attnc::TuneFlags>();
+  attnc::TuneOptions *options = &flags->options;
   CLI::App *command = app.add_subcommand(
       "tune", "Search schedules that are faster on this machine than those that rules choose");
-  command->add_option("SPEC", options->spec, "The model's YAML file")->required()->type_name("FILE");
+  command->add_option("SPEC", options->spec, "The YAML file of a model or a graph")
+      ->required()
+      ->type_name("FILE");
   command
       ->add_option(
           "-o,--output", options->output,
@@ -86,13 +122,13 @@ void addTuneCommand(CLI::App &app, int &exitCode) {
       ->type_name("FILE");
   const auto length = attnc::wholeIn(attnrt::ranges::maxLength);
   command
-      ->add_option("--batch", options->batches, "Sentences at once in a request; several sizes count alike")
+      ->add_option("--batch", options->batches,
+                   "Models: sentences at once in a request; several sizes count alike; 1,8,64 if not given")
       ->check(attnc::wholeIn(attnrt::ranges::batch))
-      ->delimiter(',')
-      ->capture_default_str();
-  command->add_option("--source-length", options->sourceLength, "Tokens of each source")
-      ->check(length)
-      ->capture_default_str();
+      ->delimiter(',');
+  command
+      ->add_option("--source-length", options->sourceLength, "Models: tokens of each source; 32 if not given")
+      ->check(length);
   command
       ->add_option("--target-length", options->targetLength,
                    "Decoders: tokens of each output, exactly; 32 if not given")
@@ -100,11 +136,22 @@ void addTuneCommand(CLI::App &app, int &exitCode) {
   command
       ->add_option("--beam,--num-beams", options->beam, "Decoders: hypotheses per sentence; 1 if not given")
       ->check(attnc::wholeIn(attnrt::ranges::beam));
+  command->add_option("--entry", flags->call.entry, "Graphs: the graph to call, if there are several");
+  command
+      ->add_option("--sizes", flags->sizes,
+                   "Graphs: the sizes and strides of a call, as batch=1,query=512; several calls count alike")
+      ->type_name("NAME=N,...")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--values", flags->call.values,
+                   "Graphs: what all elements of an input of whole numbers are, as lengths=512")
+      ->type_name("NAME=N")
+      ->delimiter(',');
   command->add_option("--threads", options->threads, "Threads; 0: one per core")
       ->check(attnc::wholeIn(attnrt::ranges::threads));
-  command->callback([options, &exitCode] {
+  command->callback([flags, &exitCode] {
     int found = 0;
-    const int failed = attnc::runCommand([&] { found = attnc::tune(*options); });
+    const int failed = attnc::runCommand([&] { found = attnc::tune(*flags); });
     exitCode = failed ? failed : found;
   });
 }

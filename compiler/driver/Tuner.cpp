@@ -4,6 +4,7 @@
 #include "compiler/driver/Tuner.h"
 
 #include "compiler/driver/ProgressLine.h"
+#include "compiler/driver/TimedBundle.h"
 #include "compiler/driver/Workload.h"
 #include "compiler/emit/ChildProcess.h"
 #include "compiler/emit/FileOutput.h"
@@ -103,50 +104,6 @@ public:
   std::string path;
 };
 
-/// A bundle with a workload for each batch size.
-class Bundle {
-public:
-  Bundle(const std::string &folder, const TuneOptions &options) : model(load(folder)) {
-    for (int batch : options.batches)
-      workloads.push_back(
-          std::make_unique<Workload>(model, WorkloadSizes{batch, options.sourceLength, options.targetLength,
-                                                          options.beam, options.threads}));
-  }
-
-  std::string variant() const { return model.variant(); }
-  std::vector<std::string> kernels() const { return workloads.front()->manifest()["kernels"]; }
-
-  /// Of the only variant.
-  std::set<std::string> tunedKernels() const {
-    return workloads.front()->manifest()["variants"][0].value("tuned_kernels", std::set<std::string>());
-  }
-
-  /// Milliseconds of each kernel in one request.
-  std::vector<double> time(size_t workload) {
-    Session &session = workloads[workload]->session();
-    session.startProfile();
-    workloads[workload]->request();
-    const size_t entries = workloads[workload]->manifest()["entries"].size();
-    std::vector<double> times(workloads[workload]->manifest()["kernels"].size());
-    for (size_t kernel = 0; kernel < times.size(); ++kernel)
-      for (size_t entry = 0; entry < entries; ++entry)
-        times[kernel] += double(session.profile(entry, kernel).nanoseconds) * 1e-6;
-    return times;
-  }
-
-  std::vector<float> outputs(size_t workload) const { return workloads[workload]->outputs(); }
-
-private:
-  static Model load(const std::string &folder) {
-    BundleOptions bundle;
-    bundle.folder = folder;
-    return loadBundle(bundle);
-  }
-
-  Model model;
-  std::vector<std::unique_ptr<Workload>> workloads;
-};
-
 class Tuner {
 public:
   explicit Tuner(const TuneOptions &options) : options(options) {}
@@ -159,8 +116,8 @@ private:
   std::string writeChoices(const KernelChoices &choices) const;
   bool compileBundle(const std::string &folder, const std::string &schedules) const;
   Comparison compare(const KernelChoices &choices, const std::string &what);
-  Comparison timeBoth(Bundle &tuned, const std::string &what);
-  void addTimes(size_t workload, Bundle &tuned, std::map<std::string, KernelTimes> &times);
+  Comparison timeBoth(const TimedBundle &tuned, const std::string &what);
+  void addTimes(size_t work, const TimedBundle &tuned, std::map<std::string, KernelTimes> &times) const;
   bool hasTime() const;
   void show(const std::string &text) const;
   void print(const std::map<std::string, TunedKernel> &tuned) const;
@@ -168,14 +125,14 @@ private:
   const TuneOptions &options;
   const Clock::time_point start = Clock::now();
   WorkFolder folder;
-  std::unique_ptr<Bundle> byRules;
+  std::unique_ptr<TimedBundle> byRules;
   double longest = 0; // comparison, in minutes
   int comparisons = 0;
 };
 
 double minutesSince(Clock::time_point start) { return millisecondsSince(start) / 60000; }
 
-/// Requests of each bundle, by turns; the fastest counts, kernel by kernel.
+/// Requests, or calls, of each bundle, by turns; the fastest counts, kernel by kernel.
 constexpr int rounds = 4;
 
 /// Two comparisons confirm what was found.
@@ -225,14 +182,14 @@ bool Tuner::compileBundle(const std::string &to, const std::string &schedules) c
   return false;
 }
 
-void Tuner::addTimes(size_t workload, Bundle &tuned, std::map<std::string, KernelTimes> &times) {
+void Tuner::addTimes(size_t work, const TimedBundle &tuned, std::map<std::string, KernelTimes> &times) const {
   const std::vector<std::string> kernels = byRules->kernels();
   std::vector<double> rules, others;
   for (int round = 0; round < rounds; ++round) {
     stopWhereInterrupted();
     std::vector<double> rule, other;
     for (bool isRule : {round % 2 == 0, round % 2 != 0}) // each is first as often as the other
-      (isRule ? rule : other) = (isRule ? *byRules : tuned).time(workload);
+      (isRule ? rule : other) = (isRule ? *byRules : tuned).works()[work]->time();
     if (round == 0) {
       rules = rule;
       others = other;
@@ -242,18 +199,18 @@ void Tuner::addTimes(size_t workload, Bundle &tuned, std::map<std::string, Kerne
       others[i] = std::min(others[i], other[i]);
     }
   }
-  addBatch({kernels, rules, others, options.batches.size()}, times);
+  addBatch({kernels, rules, others, tuned.works().size()}, times);
 }
 
 bool haveSameBits(const std::vector<float> &a, const std::vector<float> &b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-Comparison Tuner::timeBoth(Bundle &tuned, const std::string &what) {
+Comparison Tuner::timeBoth(const TimedBundle &tuned, const std::string &what) {
   std::map<std::string, KernelTimes> times;
-  for (size_t workload = 0; workload < options.batches.size(); ++workload) {
-    addTimes(workload, tuned, times);
-    if (!haveSameBits(tuned.outputs(workload), byRules->outputs(workload)))
+  for (size_t work = 0; work < tuned.works().size(); ++work) {
+    addTimes(work, tuned, times);
+    if (!haveSameBits(tuned.works()[work]->outputs(), byRules->works()[work]->outputs()))
       throw std::runtime_error("schedules with " + what + " give other outputs; please report it");
   }
   Comparison comparison;
@@ -275,7 +232,7 @@ Comparison Tuner::compare(const KernelChoices &choices, const std::string &what)
     throw std::runtime_error("schedules with " + what + " do not compile");
   Comparison comparison;
   {
-    Bundle tuned(bundle, options);
+    const TimedBundle tuned(bundle, options);
     comparison = timeBoth(tuned, what);
   }
   llvm::sys::fs::remove_directories(bundle);
@@ -315,7 +272,7 @@ int Tuner::run() {
   show("compiling");
   if (!compileBundle(folder.path + "/rules", ""))
     return 1;
-  byRules = std::make_unique<Bundle>(folder.path + "/rules", options);
+  byRules = std::make_unique<TimedBundle>(folder.path + "/rules", options);
   const ScheduleTimer timer = {
       [&](const KernelChoices &choices, const std::string &what) { return compare(choices, what); },
       [&] { return hasTime(); }};
@@ -332,7 +289,7 @@ int Tuner::run() {
 
 } // namespace
 
-int tuneModel(const TuneOptions &options) {
+int tuneSpec(const TuneOptions &options) {
   InterruptCatcher catcher;              // outlives the bundles, which it would leave behind
   llvm::scope_exit clear(clearProgress); // before a message of what went wrong
   return Tuner(options).run();

@@ -1,11 +1,13 @@
 //===- Tuner.h - times schedules beside those of rules ------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles a model with other schedules and times its kernels beside those that rules schedule, in the same
-// requests, by turns.
+// Compiles a spec with other schedules and times its kernels beside those that rules schedule, in the same
+// requests or calls, by turns.
 
 #ifndef ATTNC_COMPILER_DRIVER_TUNER_H
 #define ATTNC_COMPILER_DRIVER_TUNER_H
+
+#include "compiler/driver/GraphWorkload.h"
 
 #include <string>
 #include <vector>
@@ -16,13 +18,14 @@ struct TuneOptions {
   std::string spec, target = "host", dtype, weights; // as `attnc compile` takes them
   std::string output;                                // the file of schedules
   double minutes = 10;
-  std::vector<int> batches = {1, 8, 64};
-  int sourceLength = 32, targetLength = 0, beam = 0, threads = 0; // of each request; 0: not given
+  std::vector<int> batches;                                      // of models: one request of each
+  int sourceLength = 0, targetLength = 0, beam = 0, threads = 0; // of each; 0: not given
+  std::vector<GraphCallOptions> calls;                           // of graphs
 };
 
 /// Writes what is faster to the file of schedules, and tells on stdout what that is. The exit code; what goes
 /// wrong is on stderr, or thrown.
-int tuneModel(const TuneOptions &options);
+int tuneSpec(const TuneOptions &options);
 
 } // namespace attnc
 

@@ -588,6 +588,18 @@ class Usage(BundleTest):
         self.assertEqual((0, ""), (done.returncode, done.stderr))
         self.assertRegex(done.stdout, r"\d+ of \d+ kernels of x86-64 are faster than by rules")
 
+    def test_tune_takes_graphs(self):
+        tune = ["tune", GRAPH, "--weights", self.weights, "-o", self.folder / "schedules.yaml", "--target", "x86-64", "--minutes", "0"]
+        done = attnc(*tune, "--sizes", "batch=1,query=5", "--sizes", "query=64,batch=2", "--threads", "1")
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertRegex(done.stdout, r"\d+ of 2 kernels of x86-64 are faster than by rules")
+        for options, message in (([], "--sizes: 'batch' is not given; the graph's names are batch, query"),
+                                 (["--sizes", "batch=1"], "--sizes: 'query' is not given"),
+                                 (["--sizes", "batch=1,query=5", "--sizes", "batch=1,query"], "--sizes: 'query' is not NAME=N with N in 1 to"),
+                                 (["--sizes", "batch=1,query=5", "--entry", "atend"], "--entry: 'atend' is not there; the bundle has attend"),
+                                 (["--batch", "3"], "--batch has no meaning for")):
+            self.refuse(2, message, *tune, *options)
+
     def test_an_interrupted_tune_leaves_its_file_as_it_was(self):
         schedules = self.folder / "schedules.yaml"
         before = "x86-64:\n  linear_16x16: {tile: 6x16, ms: 1, ms_by_rules: 2}\n"
@@ -613,7 +625,7 @@ class Usage(BundleTest):
         self.refuse(2, "'neon'", *self.TUNE, "-o", schedules, "--target", "x86-64-neon")
         self.refuse(2, "--output is required", *self.TUNE)
         self.refuse(2, "'0' is not in 1 to", *self.TUNE, "-o", schedules, "--batch", "0")
-        self.refuse(1, "is a graph", "tune", GRAPH, "-o", schedules, "--weights", "random:1")
+        self.refuse(2, "--sizes has no meaning for", *self.TUNE, "-o", schedules, "--sizes", "row=1")
         self.refuse(1, "No such file", *self.TUNE, "-o", self.folder / "no" / "folder")
         os.mkfifo(self.folder / "pipe")
         self.refuse(1, "pipe is no file", *self.TUNE, "-o", self.folder / "pipe")
