@@ -40,11 +40,10 @@ void checkFlags(const TuneFlags &flags, const Spec &spec) {
              {"--entry", !flags.call.entry.empty(), !isGraph},
              {"--sizes", !flags.sizes.empty(), !isGraph},
              {"--values", !flags.call.values.empty(), !isGraph}};
-  const char *kind = isGraph ? "graph" : isEncoder ? "encoder" : "decoder";
   for (const auto &[flag, isGiven, isRefused] : all)
     if (isGiven && isRefused)
       throw CLI::ValidationError(std::string(flag) + " has no meaning for " + options.spec +
-                                 ", whose kind is " + kind);
+                                 ", whose kind is " + spec.kind());
 }
 
 /// False after errors of the spec on stderr.

@@ -84,20 +84,6 @@ Json makeEarlyStopping(EarlyStopping rule) {
   return rule == EarlyStopping::Never ? Json("never") : Json(rule == EarlyStopping::True);
 }
 
-const char *kindOf(const Spec &spec) {
-  if (!spec.model)
-    return "graph";
-  switch (*spec.model->kind) {
-  case ModelKind::EncoderDecoder:
-    return "encoder_decoder";
-  case ModelKind::Encoder:
-    return "encoder";
-  case ModelKind::Decoder:
-    return "decoder";
-  }
-  llvm_unreachable("all kinds are listed");
-}
-
 Json limitOf(const ModelSpec &model) {
   return limitsLength(*model.positions.kind) ? Json(*model.positions.maxLength) : Json(nullptr);
 }
@@ -272,7 +258,7 @@ Json makeManifest(const Spec &spec, mlir::ModuleOp module, llvm::StringRef bundl
   assert(succeeded(planned) && "readWeightRecipes has read it before");
   Json manifest = {{"format", 1},
                    {"name", bundle.str()},
-                   {"kind", kindOf(spec)},
+                   {"kind", spec.kind()},
                    {"sizes", planned->sizes},
                    {"entries", Json::array()},
                    {"state", planned->state.str()}};

@@ -5,6 +5,7 @@
 
 #include "compiler/spec/ReadSpec.h"
 #include "compiler/spec/CheckSpec.h"
+#include "compiler/spec/Keys.h"
 #include "compiler/spec/MapReader.h"
 #include "compiler/spec/ReadGraph.h"
 #include "compiler/spec/ReadModel.h"
@@ -19,6 +20,10 @@
 #include <map>
 
 namespace attnc {
+
+std::string Spec::kind() const {
+  return model ? wordsOf(keyRule("model", "kind").allowed)[size_t(*model->kind)] : "graph";
+}
 
 std::optional<std::string> Spec::findInFolder(const std::string &path) const {
   std::error_code failure;

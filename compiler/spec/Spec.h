@@ -74,6 +74,9 @@ struct Spec {
 
   std::string folder; // given by the caller: the spec's files are looked for here first; may be empty
 
+  /// `graph`, or what `model.kind` says.
+  std::string kind() const;
+
   /// Where `folder` holds a file that the spec names, or nothing.
   std::optional<std::string> findInFolder(const std::string &path) const;
 

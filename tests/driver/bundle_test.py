@@ -625,7 +625,7 @@ class Usage(BundleTest):
         self.refuse(2, "'neon'", *self.TUNE, "-o", schedules, "--target", "x86-64-neon")
         self.refuse(2, "--output is required", *self.TUNE)
         self.refuse(2, "'0' is not in 1 to", *self.TUNE, "-o", schedules, "--batch", "0")
-        self.refuse(2, "--sizes has no meaning for", *self.TUNE, "-o", schedules, "--sizes", "row=1")
+        self.refuse(2, "tiny.yaml, whose kind is encoder_decoder", *self.TUNE, "-o", schedules, "--sizes", "row=1")
         self.refuse(1, "No such file", *self.TUNE, "-o", self.folder / "no" / "folder")
         os.mkfifo(self.folder / "pipe")
         self.refuse(1, "pipe is no file", *self.TUNE, "-o", self.folder / "pipe")

@@ -27,6 +27,24 @@ protected:
     attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));
     return hash;
   }
+
+  /// The toy as a graph whose entries run `run`.
+  attnrt::api::Model graphOf(int32_t (*run)(const attnrt_invocation *)) {
+    nlohmann::ordered_json json = toy::manifest();
+    json["kind"] = "graph";
+    hash = writeManifest(json);
+    code = toy::withHash(hash.c_str());
+    entries.assign(code.entries, code.entries + code.entry_count);
+    for (attnrt_entry &entry : entries)
+      entry.run = run;
+    code.entries = entries.data();
+    return attnrt::api::Model(&code, folder.path());
+  }
+
+private:
+  std::string hash; // the graph's code, which outlives it
+  std::vector<attnrt_entry> entries;
+  attnrt_descriptor code;
 };
 
 TEST_F(Load, ALoadedLibraryAnswersAsLinkedCodeDoes) {
@@ -133,18 +151,9 @@ int32_t runWatched(const attnrt_invocation *invocation) {
 }
 
 TEST_F(Load, ProfiledCallsOfAGraphAddUpWhatKernelsDid) {
-  nlohmann::ordered_json json = toy::manifest();
-  json["kind"] = "graph";
-  const std::string hash = writeManifest(json);
-  attnrt_descriptor code = toy::withHash(hash.c_str());
-  std::vector<attnrt_entry> entries(code.entries, code.entries + code.entry_count);
-  for (attnrt_entry &entry : entries)
-    entry.run = runWatched;
-  code.entries = entries.data();
-  const attnrt::api::Model graph(&code, folder.path());
+  const attnrt::api::Model graph = graphOf(runWatched);
 
-  std::vector<attnrt_kernel_profile> kernels(json["kernels"].size());
-  ASSERT_EQ(1u, kernels.size());
+  std::vector<attnrt_kernel_profile> kernels(1); // the toy's
   int64_t sizes[] = {1, 1, 1, 1, 1, 3, 1, 1, 1, 3, 2};
   char tensor[64];
   void *tensors[] = {tensor, tensor, tensor};
@@ -193,15 +202,7 @@ struct ArenaCalls {
 };
 
 TEST_F(Load, AThreadKeepsItsArenaForTheNextCallOfAGraph) {
-  nlohmann::ordered_json json = toy::manifest();
-  json["kind"] = "graph";
-  const std::string hash = writeManifest(json);
-  attnrt_descriptor code = toy::withHash(hash.c_str());
-  std::vector<attnrt_entry> entries(code.entries, code.entries + code.entry_count);
-  for (attnrt_entry &entry : entries)
-    entry.run = ArenaCalls::run;
-  code.entries = entries.data();
-  const attnrt::api::Model graph(&code, folder.path());
+  const attnrt::api::Model graph = graphOf(ArenaCalls::run);
   ArenaCalls::model = graph.handle();
 
   ArenaCalls::call();
