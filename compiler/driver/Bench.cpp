@@ -34,26 +34,18 @@ using Report = nlohmann::ordered_json;
 
 /// The kinds of bundles differ in what a call needs.
 void checkFlags(const BenchOptions &options, const std::string &name, const std::string &kind) {
-  enum Rule { Needs, Takes, Refuses };
-  const struct {
-    const char *flag;
-    bool isGiven;
-    Rule decoder, encoder, graph;
-  } flags[] = {{"--batch", options.batch > 0, Needs, Needs, Refuses},
-               {"--source-length", options.sourceLength > 0, Needs, Needs, Refuses},
-               {"--target-length", options.targetLength > 0, Needs, Refuses, Refuses},
-               {"--beam", options.beam > 0, Takes, Refuses, Refuses},
-               {"--profile", options.profile, Takes, Takes, Takes},
-               {"--entry", !options.graph.entry.empty(), Refuses, Refuses, Takes},
-               {"--sizes", !options.graph.sizes.empty(), Refuses, Refuses, Takes},
-               {"--values", !options.graph.values.empty(), Refuses, Refuses, Takes}};
-  const std::string bundle = "'" + name + "', whose kind is " + kind;
-  for (const auto &[flag, isGiven, decoder, encoder, graph] : flags) {
-    const Rule rule = kind == "graph" ? graph : kind == "encoder" ? encoder : decoder;
-    if (isGiven ? rule == Refuses : rule == Needs)
-      throw CLI::ValidationError(std::string(flag) + (isGiven ? " has no meaning for " : " is needed for ") +
-                                 bundle);
-  }
+  using enum KindFlag::Rule;
+  const bool isGraph = kind == "graph", isEncoder = kind == "encoder";
+  const KindFlag::Rule ofModels = isGraph ? Refused : Needed, ofGraphs = isGraph ? Taken : Refused;
+  const bool decodes = !isGraph && !isEncoder;
+  checkKindFlags({{"--batch", options.batch > 0, ofModels},
+                  {"--source-length", options.sourceLength > 0, ofModels},
+                  {"--target-length", options.targetLength > 0, decodes ? Needed : Refused},
+                  {"--beam", options.beam > 0, decodes ? Taken : Refused},
+                  {"--entry", !options.graph.entry.empty(), ofGraphs},
+                  {"--sizes", !options.graph.sizes.empty(), ofGraphs},
+                  {"--values", !options.graph.values.empty(), ofGraphs}},
+                 "'" + name + "'", kind);
 }
 
 /// What is told of a bundle.
@@ -216,8 +208,7 @@ Profile profileGraph(const Model &model, const BenchOptions &options, GraphWorkl
   return profile;
 }
 
-Measured benchGraph(const Model &model, const BenchOptions &options) {
-  GraphWorkload workload(model, options.graph, options.bundle.threads);
+Measured benchGraph(const Model &model, const BenchOptions &options, GraphWorkload &workload) {
   const Times times = timeRuns([&] { workload.call(); }, options.seconds);
   Measured measured;
   measured.report = {{"variant", model.variant()}, {"entry", workload.entry()}};
@@ -230,11 +221,33 @@ Measured benchGraph(const Model &model, const BenchOptions &options) {
   return measured;
 }
 
-std::ofstream openPicture(const std::string &path, std::ios::openmode mode = std::ios::trunc) {
+std::ofstream openPicture(const std::string &path, std::ios::openmode mode) {
   std::ofstream picture(path, mode);
   if (!picture)
     throw std::runtime_error(path + ": cannot be written");
   return picture;
+}
+
+/// Before anything is measured, which would be lost; an earlier picture stays.
+void checkPicture(const std::string &path) {
+  if (!path.empty())
+    openPicture(path, std::ios::app);
+}
+
+void writePicture(const std::string &path, const Profile &profile) {
+  if (!(openPicture(path, std::ios::trunc) << drawProfile(profile)).flush())
+    throw std::runtime_error(path + ": cannot be written");
+}
+
+Measured measure(const Model &model, const BenchOptions &options, double loading) {
+  if (nlohmann::json::parse(model.manifest())["kind"] == "graph") {
+    GraphWorkload workload(model, options.graph, options.bundle.threads);
+    checkPicture(options.picture);
+    return benchGraph(model, options, workload);
+  }
+  RequestBench requests(model, options);
+  checkPicture(options.picture);
+  return requests.run(loading);
 }
 
 void bench(BenchOptions &options) {
@@ -246,13 +259,10 @@ void bench(BenchOptions &options) {
   const std::string kind = nlohmann::json::parse(model.manifest())["kind"];
   checkFlags(options, model.name(), kind);
   options.beam = std::max(options.beam, 1);
-  if (!options.picture.empty()) // before anything is measured, which would be lost; an earlier picture stays
-    openPicture(options.picture, std::ios::app);
-  const Measured measured =
-      kind == "graph" ? benchGraph(model, options) : RequestBench(model, options).run(loading);
+  const Measured measured = measure(model, options, loading);
   printMeasured(measured, options.json);
-  if (!options.picture.empty() && !(openPicture(options.picture) << drawProfile(*measured.profile)).flush())
-    throw std::runtime_error(options.picture + ": cannot be written");
+  if (!options.picture.empty())
+    writePicture(options.picture, *measured.profile);
 }
 
 } // namespace

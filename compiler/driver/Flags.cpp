@@ -46,6 +46,14 @@ CLI::Validator weightSource() {
   return {check, ""};
 }
 
+void checkKindFlags(const std::vector<KindFlag> &flags, const std::string &what, const std::string &kind) {
+  for (const KindFlag &flag : flags)
+    if (flag.rule == (flag.isGiven ? KindFlag::Refused : KindFlag::Needed))
+      throw CLI::ValidationError(std::string(flag.name) +
+                                 (flag.isGiven ? " has no meaning for " : " is needed for ") + what +
+                                 ", whose kind is " + kind);
+}
+
 void addBundleFlags(CLI::App &command, BundleOptions &options, const std::string &group) {
   command.add_option("BUNDLE", options.folder, "Folder written by 'attnc compile'")
       ->required()

@@ -23,6 +23,17 @@ CLI::Validator numberIn(attnrt::Range range);
 /// Accepts `random:SEED` with a seed that is a number, and paths.
 CLI::Validator weightSource();
 
+/// A flag, and what it is to one kind of models or graphs.
+struct KindFlag {
+  enum Rule { Needed, Taken, Refused };
+  const char *name;
+  bool isGiven;
+  Rule rule;
+};
+
+/// Throws CLI::ValidationError where one is missing or has no meaning for `what`, whose kind is `kind`.
+void checkKindFlags(const std::vector<KindFlag> &flags, const std::string &what, const std::string &kind);
+
 /// The bundle's folder, its first argument, and what it runs on, in the help's part `group`.
 void addBundleFlags(CLI::App &command, BundleOptions &options, const std::string &group);
 

@@ -15,7 +15,6 @@
 #include <map>
 #include <random>
 #include <set>
-#include <span>
 
 namespace attnc {
 namespace {
@@ -74,6 +73,8 @@ Numbers readNumbers(const char *flag, const std::vector<std::string> &given,
         equals < text.size() ? parseInteger(text.substr(equals + 1)).value_or(nothing) : nothing;
     if (std::ranges::find(names, name) == names.end())
       throw CLI::ValidationError(flag, quote(name) + " is not there" + known);
+    if (numbers.contains(name))
+      throw CLI::ValidationError(flag, quote(name) + " is given twice");
     if (!range.holds(value))
       throw CLI::ValidationError(flag, quote(text) + " is not NAME=N with N in " + rangeText(range));
     numbers[name] = value;

@@ -1,5 +1,7 @@
 //===- GraphWorkload.h - calls of a graph to measure --------------------------===//
 // SPDX-License-Identifier: Apache-2.0
+//
+// What Workload is to models: calls through attnrt_graph_call(), as programs make them.
 
 #ifndef ATTNC_COMPILER_DRIVER_GRAPHWORKLOAD_H
 #define ATTNC_COMPILER_DRIVER_GRAPHWORKLOAD_H

@@ -1,5 +1,7 @@
 //===- Profile.h - where the time of requests goes, kernel by kernel -----------===//
 // SPDX-License-Identifier: Apache-2.0
+//
+// A graph's request is a call.
 
 #ifndef ATTNC_COMPILER_DRIVER_PROFILE_H
 #define ATTNC_COMPILER_DRIVER_PROFILE_H

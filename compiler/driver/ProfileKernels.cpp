@@ -39,7 +39,7 @@ const char *nameOf(ProductType type) {
 
 } // namespace
 
-/// Of all threads at once, each of which reads its part of the bytes.
+// Each thread reads its part of the bytes.
 Profile measureLimits(const Model &model, const nlohmann::json &manifest, int threads) {
   const std::string features = variantOf(model, manifest)["features"];
   const auto has = [&](const char *feature) { return features.find(feature) != features.npos; };

@@ -1,5 +1,7 @@
 //===- ProfileKernels.h - profiles of a bundle's kernels ----------------------===//
 // SPDX-License-Identifier: Apache-2.0
+//
+// From what the runtime counts, the manifest and the machine to a Profile.
 
 #ifndef ATTNC_COMPILER_DRIVER_PROFILEKERNELS_H
 #define ATTNC_COMPILER_DRIVER_PROFILEKERNELS_H
@@ -13,7 +15,8 @@
 
 namespace attnc {
 
-/// A profile without kernels: what the machine can do with what those of the model's variant multiply.
+/// A profile without kernels: what the machine can do with what those of the model's variant multiply, with
+/// all threads at once.
 Profile measureLimits(const Model &model, const nlohmann::json &manifest, int threads);
 
 using KernelCounts = std::function<attnrt_kernel_profile(size_t entry, size_t kernel)>;

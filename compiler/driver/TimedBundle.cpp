@@ -3,7 +3,6 @@
 
 #include "compiler/driver/TimedBundle.h"
 
-#include "compiler/driver/GraphWorkload.h"
 #include "compiler/driver/Workload.h"
 
 #include <algorithm>
@@ -12,9 +11,9 @@
 namespace attnc {
 namespace {
 
-constexpr double Milliseconds = 1e-6; // a nanosecond
+constexpr double MillisecondsPerNanosecond = 1e-6;
 
-class TimedRequest : public TimedWork {
+class TimedRequest : public TimedWorkload {
 public:
   TimedRequest(const Model &model, const WorkloadSizes &sizes) : workload(model, sizes) {}
 
@@ -26,7 +25,7 @@ public:
     std::vector<double> times(workload.manifest()["kernels"].size());
     for (size_t kernel = 0; kernel < times.size(); ++kernel)
       for (size_t entry = 0; entry < entries; ++entry)
-        times[kernel] += double(session.profile(entry, kernel).nanoseconds) * Milliseconds;
+        times[kernel] += double(session.profile(entry, kernel).nanoseconds) * MillisecondsPerNanosecond;
     return times;
   }
 
@@ -37,7 +36,7 @@ private:
 };
 
 /// A call may be so short that an interrupt doubles its time: of many the fastest counts, kernel by kernel.
-class TimedCall : public TimedWork {
+class TimedCall : public TimedWorkload {
 public:
   TimedCall(const Model &model, const GraphCallOptions &options, int threads, size_t kernels)
       : workload(model, options, threads), kernels(kernels) {}
@@ -50,7 +49,8 @@ public:
       std::vector<attnrt_kernel_profile> counts(kernels);
       workload.profile(counts);
       for (size_t kernel = 0; kernel < kernels; ++kernel)
-        times[kernel] = std::min(times[kernel], double(counts[kernel].nanoseconds) * Milliseconds);
+        times[kernel] =
+            std::min(times[kernel], double(counts[kernel].nanoseconds) * MillisecondsPerNanosecond);
     } while (millisecondsSince(start) < enough);
     return times;
   }

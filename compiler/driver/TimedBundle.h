@@ -1,5 +1,7 @@
 //===- TimedBundle.h - a bundle whose kernels are timed -----------------------===//
 // SPDX-License-Identifier: Apache-2.0
+//
+// Loads a bundle and asks for the same things again and again, and for how long each kernel took.
 
 #ifndef ATTNC_COMPILER_DRIVER_TIMEDBUNDLE_H
 #define ATTNC_COMPILER_DRIVER_TIMEDBUNDLE_H
@@ -15,32 +17,33 @@
 namespace attnc {
 
 /// What is asked of a bundle again and again.
-class TimedWork {
+class TimedWorkload {
 public:
-  virtual ~TimedWork() = default;
+  virtual ~TimedWorkload() = default;
   /// Milliseconds of each kernel.
   virtual std::vector<double> time() = 0;
   /// What was computed last.
   virtual std::vector<float> outputs() = 0;
 };
 
-/// Of models requests, of graphs calls: of each batch size, or of each `--sizes`. Throws
-/// CLI::ValidationError where the bundle cannot have them.
+/// With a workload for each batch size, or each `--sizes` of a graph. Throws CLI::ValidationError where the
+/// bundle cannot have them.
 class TimedBundle {
 public:
   TimedBundle(const std::string &folder, const TuneOptions &options);
+  TimedBundle(const TimedBundle &) = delete; // workloads hold its model
 
   std::string variant() const { return model.variant(); }
   std::vector<std::string> kernels() const { return manifest["kernels"]; }
   /// Of the only variant.
   std::set<std::string> tunedKernels() const;
 
-  const std::vector<std::unique_ptr<TimedWork>> &works() const { return all; }
+  const std::vector<std::unique_ptr<TimedWorkload>> &workloads() const { return all; }
 
 private:
   Model model;
   nlohmann::json manifest;
-  std::vector<std::unique_ptr<TimedWork>> all;
+  std::vector<std::unique_ptr<TimedWorkload>> all;
 };
 
 } // namespace attnc

@@ -28,22 +28,19 @@ struct TuneFlags {
 
 /// The kinds of specs differ in what is timed.
 void checkFlags(const TuneFlags &flags, const Spec &spec) {
+  using enum KindFlag::Rule;
   const TuneOptions &options = flags.options;
-  const bool isGraph = !spec.model, isEncoder = spec.model && *spec.model->kind == ModelKind::Encoder;
-  const struct {
-    const char *flag;
-    bool isGiven, isRefused;
-  } all[] = {{"--batch", !options.batches.empty(), isGraph},
-             {"--source-length", options.sourceLength > 0, isGraph},
-             {"--target-length", options.targetLength > 0, isGraph || isEncoder},
-             {"--beam", options.beam > 0, isGraph || isEncoder},
-             {"--entry", !flags.call.entry.empty(), !isGraph},
-             {"--sizes", !flags.sizes.empty(), !isGraph},
-             {"--values", !flags.call.values.empty(), !isGraph}};
-  for (const auto &[flag, isGiven, isRefused] : all)
-    if (isGiven && isRefused)
-      throw CLI::ValidationError(std::string(flag) + " has no meaning for " + options.spec +
-                                 ", whose kind is " + spec.kind());
+  const bool isGraph = !spec.model, decodes = spec.model && hasDecoder(*spec.model);
+  const KindFlag::Rule ofModels = isGraph ? Refused : Taken, ofDecoders = decodes ? Taken : Refused,
+                       ofGraphs = isGraph ? Taken : Refused;
+  checkKindFlags({{"--batch", !options.batches.empty(), ofModels},
+                  {"--source-length", options.sourceLength > 0, ofModels},
+                  {"--target-length", options.targetLength > 0, ofDecoders},
+                  {"--beam", options.beam > 0, ofDecoders},
+                  {"--entry", !flags.call.entry.empty(), ofGraphs},
+                  {"--sizes", !flags.sizes.empty(), ofGraphs},
+                  {"--values", !flags.call.values.empty(), ofGraphs}},
+                 options.spec, spec.kind());
 }
 
 /// False after errors of the spec on stderr.
@@ -84,7 +81,8 @@ int tune(TuneFlags flags) {
   for (const std::string &sizes : flags.sizes) {
     options.calls.push_back(flags.call);
     for (llvm::StringRef size : llvm::split(sizes, ','))
-      options.calls.back().sizes.push_back(size.str());
+      if (!size.empty()) // as of `bench`
+        options.calls.back().sizes.push_back(size.str());
   }
   return tuneSpec(options);
 }

@@ -117,7 +117,7 @@ private:
   bool compileBundle(const std::string &folder, const std::string &schedules) const;
   Comparison compare(const KernelChoices &choices, const std::string &what);
   Comparison timeBoth(const TimedBundle &tuned, const std::string &what);
-  void addTimes(size_t work, const TimedBundle &tuned, std::map<std::string, KernelTimes> &times) const;
+  void addTimes(size_t workload, const TimedBundle &tuned, std::map<std::string, KernelTimes> &times) const;
   bool hasTime() const;
   void show(const std::string &text) const;
   void print(const std::map<std::string, TunedKernel> &tuned) const;
@@ -132,7 +132,7 @@ private:
 
 double minutesSince(Clock::time_point start) { return millisecondsSince(start) / 60000; }
 
-/// Requests, or calls, of each bundle, by turns; the fastest counts, kernel by kernel.
+/// Requests of each bundle, by turns; the fastest counts, kernel by kernel.
 constexpr int rounds = 4;
 
 /// Two comparisons confirm what was found.
@@ -182,14 +182,15 @@ bool Tuner::compileBundle(const std::string &to, const std::string &schedules) c
   return false;
 }
 
-void Tuner::addTimes(size_t work, const TimedBundle &tuned, std::map<std::string, KernelTimes> &times) const {
+void Tuner::addTimes(size_t workload, const TimedBundle &tuned,
+                     std::map<std::string, KernelTimes> &times) const {
   const std::vector<std::string> kernels = byRules->kernels();
   std::vector<double> rules, others;
   for (int round = 0; round < rounds; ++round) {
     stopWhereInterrupted();
     std::vector<double> rule, other;
     for (bool isRule : {round % 2 == 0, round % 2 != 0}) // each is first as often as the other
-      (isRule ? rule : other) = (isRule ? *byRules : tuned).works()[work]->time();
+      (isRule ? rule : other) = (isRule ? *byRules : tuned).workloads()[workload]->time();
     if (round == 0) {
       rules = rule;
       others = other;
@@ -199,7 +200,7 @@ void Tuner::addTimes(size_t work, const TimedBundle &tuned, std::map<std::string
       others[i] = std::min(others[i], other[i]);
     }
   }
-  addBatch({kernels, rules, others, tuned.works().size()}, times);
+  addBatch({kernels, rules, others, tuned.workloads().size()}, times);
 }
 
 bool haveSameBits(const std::vector<float> &a, const std::vector<float> &b) {
@@ -208,9 +209,9 @@ bool haveSameBits(const std::vector<float> &a, const std::vector<float> &b) {
 
 Comparison Tuner::timeBoth(const TimedBundle &tuned, const std::string &what) {
   std::map<std::string, KernelTimes> times;
-  for (size_t work = 0; work < tuned.works().size(); ++work) {
-    addTimes(work, tuned, times);
-    if (!haveSameBits(tuned.works()[work]->outputs(), byRules->works()[work]->outputs()))
+  for (size_t workload = 0; workload < tuned.workloads().size(); ++workload) {
+    addTimes(workload, tuned, times);
+    if (!haveSameBits(tuned.workloads()[workload]->outputs(), byRules->workloads()[workload]->outputs()))
       throw std::runtime_error("schedules with " + what + " give other outputs; please report it");
   }
   Comparison comparison;

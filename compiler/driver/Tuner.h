@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiles a spec with other schedules and times its kernels beside those that rules schedule, in the same
-// requests or calls, by turns.
+// requests, by turns. A graph's request is a call.
 
 #ifndef ATTNC_COMPILER_DRIVER_TUNER_H
 #define ATTNC_COMPILER_DRIVER_TUNER_H

@@ -33,7 +33,7 @@ llvm::Expected<std::string> findLinker() {
 /// path is replaced as well: where there are any, the folder goes by its descriptor's name.
 class LinkerFolder {
 public:
-  explicit LinkerFolder(const std::string &path) : path(path) {
+  explicit LinkerFolder(const std::string &path) : realPath(path), path(path) {
     if (!StringRef(path).contains('%'))
       return;
     descriptor = open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -46,19 +46,29 @@ public:
       close(descriptor);
   }
   std::string file(const std::string &name) const { return path + "/" + name; }
+  /// What the linker says, with the folder's own path.
+  std::string translated(StringRef message) const {
+    const auto [before, after] = message.split(path);
+    return after.empty() ? message.str() : (before + realPath + after).str();
+  }
 
 private:
+  const std::string realPath;
   std::string path;
   int descriptor = -1;
 };
 
-llvm::Error runLinker(StringRef linker, llvm::ArrayRef<std::string> arguments) {
+/// Writes `output` in `folder`.
+llvm::Error runLinker(StringRef linker, std::vector<std::string> arguments, const std::string &folder,
+                      const std::string &output) {
+  const LinkerFolder to(folder);
+  arguments.insert(arguments.end(), {"-o", to.file(output)});
   ChildResult child = runChild(linker, arguments);
   if (child.code == 0)
     return llvm::Error::success();
   if (child.crashed) // its output is mapped, and a disk that is full then ends it by a signal
     return llvm::createStringError("the linker crashed, as it does where the disk is full: " + child.reason);
-  return llvm::createStringError("the linker failed: " + child.reason + child.output);
+  return llvm::createStringError("the linker failed: " + child.reason + to.translated(child.output));
 }
 
 /// Keeps only `exports` global, so that two bundles and a program of its own symbols can be linked together.
@@ -110,6 +120,7 @@ llvm::Error checkUndefined(StringRef path) {
                                                    llvm::join(missing, ", "));
 }
 
+// Not writeArchive(), whose temporary file has such a pattern, too.
 llvm::Error writeStaticLibrary(const std::string &object, const std::string &path) {
   llvm::Expected<llvm::NewArchiveMember> member =
       llvm::NewArchiveMember::getFile(object, /*Deterministic=*/true);
@@ -132,14 +143,12 @@ llvm::Error linkBundle(const LinkJob &job) {
   llvm::Expected<std::string> linker = findLinker();
   if (!linker)
     return linker.takeError();
-  const LinkerFolder scratch(job.scratch), folder(job.folder);
-  std::string joined = scratch.file("joined.o");
   std::string object = job.scratch + "/" + job.bundle + ".o", script = job.scratch + "/exports";
-  std::vector<std::string> join = {"-r", "-o", joined};
+  std::vector<std::string> join = {"-r"};
   join.insert(join.end(), job.objects.begin(), job.objects.end());
-  if (llvm::Error error = runLinker(*linker, join))
+  if (llvm::Error error = runLinker(*linker, join, job.scratch, "joined.o"))
     return error;
-  if (llvm::Error error = localizeSymbols(joined, object, job.exports))
+  if (llvm::Error error = localizeSymbols(job.scratch + "/joined.o", object, job.exports))
     return error;
   if (llvm::Error error = checkUndefined(object))
     return error;
@@ -148,9 +157,10 @@ llvm::Error linkBundle(const LinkJob &job) {
     return error;
   std::string library = "lib" + job.bundle + ".so";
   if (llvm::Error error =
-          runLinker(*linker, {"-shared", "-soname", library, "--version-script=" + script, "--build-id=none",
-                              "-z", "relro", "-z", "now", "-z", "noexecstack", "--hash-style=gnu", object,
-                              "-o", folder.file(library)}))
+          runLinker(*linker,
+                    {"-shared", "-soname", library, "--version-script=" + script, "--build-id=none", "-z",
+                     "relro", "-z", "now", "-z", "noexecstack", "--hash-style=gnu", object},
+                    job.folder, library))
     return error;
   return writeStaticLibrary(object, job.folder + "/lib" + job.bundle + ".a");
 }

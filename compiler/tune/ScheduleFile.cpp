@@ -128,7 +128,7 @@ std::optional<ScheduleRecords> readSchedules(const std::string &path, Diagnostic
 void writeSchedules(const ScheduleRecords &records, std::ostream &out) {
   out << "# Written by attnc tune, read by attnc compile --schedules: targets, their kernels, and what is "
          "better\n"
-         "# there than what rules choose; milliseconds of the kernel in one request of each batch size, or call.\n";
+         "# there than what rules choose; milliseconds of the kernel in one request of each batch size.\n";
   if (records.empty())
     out << "{} # rules are best\n";
   std::string target;

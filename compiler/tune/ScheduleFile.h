@@ -17,7 +17,7 @@ namespace attnc {
 struct ScheduleRecord {
   ScheduleChoice choice;
   double milliseconds = 0,
-         byRules = 0; // in one request of each batch size, or call, tuned and as rules have it
+         byRules = 0; // in one request of each batch size, tuned and as rules have it
 };
 
 /// Of one file, by the names of a target and a kernel.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tries one parameter after the other, in all kernels at once, then what was best for each kernel together.
-// Only what is faster once more is kept.
+// Only what is faster once more is kept. A graph's request is a call, with sizes for a batch size.
 
 #ifndef ATTNC_TUNE_SCHEDULESEARCH_H
 #define ATTNC_TUNE_SCHEDULESEARCH_H
@@ -14,11 +14,11 @@
 
 namespace attnc {
 
-/// Of a request (of a model) or a call (of a graph), and in milliseconds of one of each size: kernels that
-/// take less are left to rules, for their times are mostly noise.
+/// Of a request, and in milliseconds of one request of each batch size: kernels that take less are left to
+/// rules, for their times are mostly noise.
 constexpr double LeastShare = 0.002, LeastMilliseconds = 0.02;
 
-/// What a kernel takes in one request, or call, of each size.
+/// What a kernel takes in one request of each batch size.
 struct KernelTimes {
   double milliseconds = 0, byRules = 0;
   double share = 0, shareByRules = 0; // of a request by rules, the mean of all batch sizes

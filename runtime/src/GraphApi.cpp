@@ -66,23 +66,22 @@ int checkCall(const GraphCall &call) {
   return index;
 }
 
-/// Adds to `kernels` what each did, where that is not empty.
-void callGraph(const GraphCall &call, attnrt_pool *pool, std::span<attnrt_kernel_profile> kernels) {
+/// Adds to `kernels`, if there are any, what each did.
+void callGraph(const GraphCall &call, int entry, attnrt_pool *pool, attnrt_kernel_profile *kernels) {
   const Model &model = *call.model->model;
-  const int entry = checkCall(call);
   const std::vector<int64_t> sizes(call.sizes, call.sizes + call.sizeCount);
   const CallArena arena(model.arenaBytes(entry, sizes));
   CallersThread alone;
   KernelContext context(pool ? *pool->executor : static_cast<Executor &>(alone));
-  if (!kernels.empty())
+  if (kernels)
     context.startProfile(model);
   attnrt_invocation invocation{};
   invocation.tensors = call.tensors;
   invocation.sizes = sizes.data();
   invocation.arena = arena.data();
   context.call(model, entry, invocation);
-  for (size_t kernel = 0; kernel < kernels.size(); ++kernel)
-    add(context.profile(entry, kernel), kernels[kernel]);
+  for (size_t kernel = 0; kernels && kernel < model.manifest().kernelCount; ++kernel)
+    addProfile(context.profile(entry, kernel), kernels[kernel]);
 }
 
 } // namespace
@@ -96,7 +95,10 @@ const char *attnrt_model_weights(const attnrt_model *model) {
 attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, const char *entry,
                                 size_t size_count, const int64_t *sizes, size_t tensor_count,
                                 void *const *tensors) {
-  return guard([&] { callGraph({model, entry, size_count, sizes, tensor_count, tensors}, pool, {}); });
+  return guard([&] {
+    const GraphCall call{model, entry, size_count, sizes, tensor_count, tensors};
+    callGraph(call, checkCall(call), pool, nullptr);
+  });
 }
 
 attnrt_status attnrt_graph_profile(const attnrt_model *model, attnrt_pool *pool, const char *entry,
@@ -104,12 +106,13 @@ attnrt_status attnrt_graph_profile(const attnrt_model *model, attnrt_pool *pool,
                                    void *const *tensors, size_t kernel_count,
                                    attnrt_kernel_profile *kernels) {
   return guard([&] {
-    requirePointer(model, "model");
-    requirePointer(kernels, "kernels");
+    const GraphCall call{model, entry, size_count, sizes, tensor_count, tensors};
+    const int index = checkCall(call);
     const size_t expected = model->model->manifest().kernelCount;
     check(kernel_count == expected, ATTNRT_INVALID_ARGUMENT, "the bundle has ", expected, " kernels, ",
           kernel_count, " are given");
-    callGraph({model, entry, size_count, sizes, tensor_count, tensors}, pool, {kernels, kernel_count});
+    check(kernels || expected == 0, ATTNRT_INVALID_ARGUMENT, "'kernels' is null");
+    callGraph(call, index, pool, kernels);
   });
 }
 

@@ -8,7 +8,7 @@
 
 namespace attnrt {
 
-void add(const attnrt_kernel_profile &one, attnrt_kernel_profile &sum, double share) {
+void addProfile(const attnrt_kernel_profile &one, attnrt_kernel_profile &sum, double share) {
   sum.calls += one.calls;
   sum.operations += one.operations;
   sum.bytes += one.bytes;
@@ -45,7 +45,7 @@ int64_t KernelContext::profiledNanoseconds() const {
 
 void KernelContext::addProfile(const KernelContext &one, double share) {
   for (size_t i = 0; i < profiles.size(); ++i)
-    add(one.profiles[i], profiles[i], share);
+    attnrt::addProfile(one.profiles[i], profiles[i], share);
 }
 
 // Kernels of one entry follow each other without a pause: one reading of the clock serves two of them.

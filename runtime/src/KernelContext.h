@@ -13,8 +13,8 @@
 
 namespace attnrt {
 
-/// Adds up what a kernel did; of the times of `one` that share.
-void add(const attnrt_kernel_profile &one, attnrt_kernel_profile &sum, double share = 1);
+/// Adds to `sum` what a kernel did elsewhere, but of its time that share only.
+void addProfile(const attnrt_kernel_profile &one, attnrt_kernel_profile &sum, double share = 1);
 
 /// What kernels get as their user context.
 class KernelContext : public attnrt_kernel_context {

@@ -202,10 +202,14 @@ class Compile(BundleTest):
         self.assertEqual(1, done.returncode)
         self.assertIn("manifest.json does not belong to the bundle's code", done.stderr)
 
-    def test_a_folder_may_have_any_name(self):
+    def test_names_of_folders_may_have_signs_that_mean_something(self):
         folder = self.folder / "50% of it" / 'a "quoted", $HOME; name'
         folder.mkdir(parents=True)
         self.compile_ok(folder / "attend", "--target", "x86-64")
+        self.assertEqual(["attend"], os.listdir(folder))
+        done = self.compile(folder / "other", "--target", "x86-64", preexec_fn=limit_files(8000))
+        self.assertEqual(1, done.returncode)
+        self.assertNotIn("/proc/", done.stderr)
         self.assertEqual(["attend"], os.listdir(folder))
 
     def test_a_full_disk_is_an_error_and_leaves_nothing(self):
@@ -400,6 +404,8 @@ class Bench(BundleTest):
         for options, message in (([], f"--sizes: 'batch' is not given; {names}"),
                                  (["--sizes", "batch=1"], f"--sizes: 'query' is not given; {names}"),
                                  (["--sizes", "batch=1,key=2"], f"--sizes: 'key' is not there; {names}"),
+                                 (["--sizes", "batch=1,batch=2"], "--sizes: 'batch' is given twice"),
+                                 (["--profile", "--profile-picture", self.folder / "none.svg"], f"--sizes: 'batch' is not given; {names}"),
                                  (["--sizes", "batch=0,query=1"], "--sizes: 'batch=0' is not NAME=N with N in 1 to 2147483647"),
                                  (["--sizes", "batch=1,query=1", "--values", "words=1"], "--values: 'words' is not there; the graph has none to be given"),
                                  (["--sizes", "batch=65536,query=65536"], "'words' has more than 2147483647 elements"),
@@ -408,6 +414,7 @@ class Bench(BundleTest):
             done = attnc("bench", bundle, *options)
             self.assertEqual((1 if "elements" in message else 2, ""), (done.returncode, done.stdout), done.stderr)
             self.assertIn(message, done.stderr)
+        self.assertEqual(["bundle"], self.left_behind())
 
     def test_tensors_lie_as_the_strides_say(self):
         bundle = self.folder / "strided"
@@ -593,6 +600,9 @@ class Usage(BundleTest):
         done = attnc(*tune, "--sizes", "batch=1,query=5", "--sizes", "query=64,batch=2", "--threads", "1")
         self.assertEqual((0, ""), (done.returncode, done.stderr))
         self.assertRegex(done.stdout, r"\d+ of 2 kernels of x86-64 are faster than by rules")
+
+    def test_mistakes_in_the_calls_of_a_graph_are_told(self):
+        tune = ["tune", GRAPH, "--weights", self.weights, "-o", self.folder / "schedules.yaml", "--target", "x86-64", "--minutes", "0"]
         for options, message in (([], "--sizes: 'batch' is not given; the graph's names are batch, query"),
                                  (["--sizes", "batch=1"], "--sizes: 'query' is not given"),
                                  (["--sizes", "batch=1,query=5", "--sizes", "batch=1,query"], "--sizes: 'query' is not NAME=N with N in 1 to"),

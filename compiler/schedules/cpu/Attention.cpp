@@ -15,19 +15,17 @@ using namespace Halide;
 
 namespace attnc {
 
-/// A query's vectors that are multiplied without a loop. Code of all of a wide head is slower than the loop
-/// is.
-constexpr int VectorsAtOnce = 8;
-
-/// Of `count`, at most `most`.
-static int largestDivisor(int count, int most) {
-  while (count % most != 0)
-    --most;
-  return most;
-}
-
 /// Keys whose values are mixed without a loop; divides tiles.
 constexpr int MixedAtOnce = 4;
+
+/// How many of a query's vectors are multiplied without a loop: with 128 columns on SSE, all of them are 512
+/// products of 16 keys. Loops of whole rounds alone: a count that no number from 4 to 8 divides has none.
+static int vectorsAtOnce(int vectors) {
+  for (int atOnce = 8; atOnce >= 4; --atOnce)
+    if (vectors % atOnce == 0)
+      return atOnce;
+  return vectors;
+}
 
 namespace {
 /// Applies one schedule to the stages; members are what several stages need.
@@ -223,7 +221,7 @@ private:
     s.partials.update()
         .reorder(s.lane, s.inner.x, s.keyInTile)
         .vectorize(s.lane)
-        .unroll(s.inner.x, largestDivisor(p.width / tiles.lanes, VectorsAtOnce))
+        .unroll(s.inner.x, vectorsAtOnce(p.width / tiles.lanes))
         .unroll(s.keyInTile);
   }
 

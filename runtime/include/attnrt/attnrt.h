@@ -161,8 +161,9 @@ attnrt_status attnrt_graph_call(const attnrt_model *model, attnrt_pool *pool, co
                                 size_t size_count, const int64_t *sizes, size_t tensor_count,
                                 void *const *tensors);
 
-/* The same, and adds what each kernel did to `kernels`: as many as the manifest has, in its order. Costs a
- * reading of the clock per kernel. */
+/* The same, and adds what each kernel did to `kernels`, which no other call writes to meanwhile: as many as the
+ * manifest has, in its order. A call that fails adds nothing. Costs memory for a table and a reading of the
+ * clock per kernel. */
 attnrt_status attnrt_graph_profile(const attnrt_model *model, attnrt_pool *pool, const char *entry,
                                    size_t size_count, const int64_t *sizes, size_t tensor_count,
                                    void *const *tensors, size_t kernel_count, attnrt_kernel_profile *kernels);
