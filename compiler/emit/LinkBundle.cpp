@@ -47,9 +47,11 @@ public:
   }
   std::string file(const std::string &name) const { return path + "/" + name; }
   /// What the linker says, with the folder's own path.
-  std::string translated(StringRef message) const {
-    const auto [before, after] = message.split(path);
-    return after.empty() ? message.str() : (before + realPath + after).str();
+  std::string translated(std::string message) const {
+    if (path != realPath)
+      for (size_t at = 0; (at = message.find(path, at)) != message.npos; at += realPath.size())
+        message.replace(at, path.size(), realPath);
+    return message;
   }
 
 private:
@@ -57,6 +59,15 @@ private:
   std::string path;
   int descriptor = -1;
 };
+
+/// The errors among a linker's output, or all of it: where it crashes, it prints its stack, too.
+std::string errorsOf(StringRef output) {
+  std::vector<StringRef> errors;
+  for (StringRef line : llvm::split(output, '\n'))
+    if (line.contains(": error: "))
+      errors.push_back(line);
+  return errors.empty() ? output.str() : llvm::join(errors, "\n");
+}
 
 /// Writes `output` in `folder`.
 llvm::Error runLinker(StringRef linker, std::vector<std::string> arguments, const std::string &folder,
@@ -68,7 +79,8 @@ llvm::Error runLinker(StringRef linker, std::vector<std::string> arguments, cons
     return llvm::Error::success();
   if (child.crashed) // its output is mapped, and a disk that is full then ends it by a signal
     return llvm::createStringError("the linker crashed, as it does where the disk is full: " + child.reason);
-  return llvm::createStringError("the linker failed: " + child.reason + to.translated(child.output));
+  return llvm::createStringError("the linker failed: " + child.reason +
+                                 to.translated(errorsOf(child.output)));
 }
 
 /// Keeps only `exports` global, so that two bundles and a program of its own symbols can be linked together.

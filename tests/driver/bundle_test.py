@@ -207,8 +207,9 @@ class Compile(BundleTest):
         folder.mkdir(parents=True)
         self.compile_ok(folder / "attend", "--target", "x86-64")
         self.assertEqual(["attend"], os.listdir(folder))
-        done = self.compile(folder / "other", "--target", "x86-64", preexec_fn=limit_files(8000))
+        done = self.compile(folder / "other", "--target", "x86-64", preexec_fn=limit_files(16384))
         self.assertEqual(1, done.returncode)
+        self.assertRegex(done.stderr, rf"the linker failed: ld.lld[-0-9]*: error: .*{re.escape(str(folder))}/other\.partial-")
         self.assertNotIn("/proc/", done.stderr)
         self.assertEqual(["attend"], os.listdir(folder))
 
