@@ -71,6 +71,24 @@ void printMeasured(const Measured &measured, bool json) {
     std::cout << '\n' << printProfile(*measured.profile);
 }
 
+std::ofstream openPicture(const std::string &path, std::ios::openmode mode) {
+  std::ofstream picture(path, mode);
+  if (!picture)
+    throw std::runtime_error(path + ": cannot be written");
+  return picture;
+}
+
+/// Before anything is measured, which would be lost; an earlier picture stays.
+void checkPicture(const std::string &path) {
+  if (!path.empty())
+    openPicture(path, std::ios::app);
+}
+
+void writePicture(const std::string &path, const Profile &profile) {
+  if (!(openPicture(path, std::ios::trunc) << drawProfile(profile)).flush())
+    throw std::runtime_error(path + ": cannot be written");
+}
+
 /// Of models.
 class RequestBench {
 public:
@@ -153,6 +171,7 @@ Profile RequestBench::profile() {
 }
 
 Measured RequestBench::run(double loading) {
+  checkPicture(options.picture);
   workload.session().startProfile();
   const Report first = firstRequest();
   workload.renewSession();
@@ -208,7 +227,9 @@ Profile profileGraph(const Model &model, const BenchOptions &options, GraphWorkl
   return profile;
 }
 
-Measured benchGraph(const Model &model, const BenchOptions &options, GraphWorkload &workload) {
+Measured benchGraph(const Model &model, const BenchOptions &options) {
+  GraphWorkload workload(model, options.graph, options.bundle.threads);
+  checkPicture(options.picture);
   const Times times = timeRuns([&] { workload.call(); }, options.seconds);
   Measured measured;
   measured.report = {{"variant", model.variant()}, {"entry", workload.entry()}};
@@ -221,35 +242,6 @@ Measured benchGraph(const Model &model, const BenchOptions &options, GraphWorklo
   return measured;
 }
 
-std::ofstream openPicture(const std::string &path, std::ios::openmode mode) {
-  std::ofstream picture(path, mode);
-  if (!picture)
-    throw std::runtime_error(path + ": cannot be written");
-  return picture;
-}
-
-/// Before anything is measured, which would be lost; an earlier picture stays.
-void checkPicture(const std::string &path) {
-  if (!path.empty())
-    openPicture(path, std::ios::app);
-}
-
-void writePicture(const std::string &path, const Profile &profile) {
-  if (!(openPicture(path, std::ios::trunc) << drawProfile(profile)).flush())
-    throw std::runtime_error(path + ": cannot be written");
-}
-
-Measured measure(const Model &model, const BenchOptions &options, double loading) {
-  if (nlohmann::json::parse(model.manifest())["kind"] == "graph") {
-    GraphWorkload workload(model, options.graph, options.bundle.threads);
-    checkPicture(options.picture);
-    return benchGraph(model, options, workload);
-  }
-  RequestBench requests(model, options);
-  checkPicture(options.picture);
-  return requests.run(loading);
-}
-
 void bench(BenchOptions &options) {
   if (options.bundle.threads == 0) // one per core: the report and the limits say how many that is
     options.bundle.threads = int(std::max(1u, std::thread::hardware_concurrency()));
@@ -259,7 +251,8 @@ void bench(BenchOptions &options) {
   const std::string kind = nlohmann::json::parse(model.manifest())["kind"];
   checkFlags(options, model.name(), kind);
   options.beam = std::max(options.beam, 1);
-  const Measured measured = measure(model, options, loading);
+  const Measured measured =
+      kind == "graph" ? benchGraph(model, options) : RequestBench(model, options).run(loading);
   printMeasured(measured, options.json);
   if (!options.picture.empty())
     writePicture(options.picture, *measured.profile);

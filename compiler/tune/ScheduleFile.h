@@ -16,8 +16,8 @@ namespace attnc {
 
 struct ScheduleRecord {
   ScheduleChoice choice;
-  double milliseconds = 0,
-         byRules = 0; // in one request of each batch size, tuned and as rules have it
+  /// In one request of each batch size, tuned and as rules have it.
+  double milliseconds = 0, byRules = 0;
 };
 
 /// Of one file, by the names of a target and a kernel.
