@@ -15,7 +15,6 @@ static inline __m512i weightsOf(__m512i weights, int number) {
   return weights;
 }
 enum { OneRowPanels = 4, GroupNumbers = 1 };
-#define ASK_FOR(line) FETCH(1, line)
 #include "WideTiles.h"
 
 /* rows: bytes, `steps` times 64; panels: 4 x 32 x groups x panels of whole numbers; sums: 32-bit columns x
@@ -25,6 +24,7 @@ int attnc_multiply_byte_dots_wide(buffer *rows, buffer *panels, int steps, buffe
     return answer(rows, panels, sums, steps * TileBytes, steps * TileRows);
   block b = place(rows, panels, sums, 1);
   b.steps = steps;
-  multiplyStripes(&b, 1);
+  static const reading ahead = {.asksFrom = 3, .cache = 1};
+  multiplyStripes(&b, &ahead);
   return 0;
 }

@@ -34,10 +34,12 @@ static inline __m512i weightsOf(__m512i words, int number) {
   return number ? _mm512_and_si512(words, _mm512_set1_epi32((int)0xffff0000)) : _mm512_slli_epi32(words, 16);
 }
 enum { OneRowPanels = 4, GroupNumbers = 2 };
-#define ASK_FOR(line) FETCH(0, line)
 #include "WideTiles.h"
 
-static void multiplyBlock(const block *b) { multiplyStripes(b, 1); }
+static void multiplyBlock(const block *b) {
+  static const reading ahead = {.asksFrom = 3};
+  multiplyStripes(b, &ahead);
+}
 
 /* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
 int attnc_multiply_widened_vectors_wide(buffer *rows, buffer *panels, int width, buffer *sums) {

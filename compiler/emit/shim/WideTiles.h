@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * An input is 4 bytes, some numbers that an instruction multiplies with as many weights of a column and adds
- * to a sum. Whoever includes this defines before `addProducts`, which does so for 16 columns; OneRowPanels:
- * how many panels one row meets at once, for as many sums under way as the instruction's latency asks for;
- * and ASK_FOR, which asks for a line of memory. A tile's sums stay in registers, and are added up input by
- * input whatever the tile, so that a row's do not depend on how many there are.
+ * to a sum. Whoever includes this defines before `addProducts`, which does so for 16 columns, and
+ * OneRowPanels: how many panels one row meets at once, for as many sums under way as the instruction's
+ * latency asks for. A tile's sums stay in registers, and are added up input by input whatever the tile, so
+ * that a row's do not depend on how many there are.
  */
 
 #ifndef ATTNC_COMPILER_EMIT_SHIM_WIDETILES_H
@@ -15,8 +15,7 @@
 
 enum {
   MostTileRows = 12,
-  FewRows = 3, /* to MostFewRows: they read one panel at a time, and wait for it */
-  MostFewRows = 8,
+  MostFewRows = 8,       /* they read a panel at a time, and wait for it */
   BytesAhead = 12 << 10, /* as in PrefetchPanels.h, of a panel of up to 512 inputs */
   StepLines = StepBytes / LineBytes,
   MostSums = 24, /* of 32 registers; weights and inputs take the others */
@@ -25,11 +24,25 @@ enum {
   StepInputs = TileBytes / InputBytes
 };
 
+/* How a core reads weights best. */
+typedef struct {
+  int asksFrom; /* so many rows ask for weights ahead */
+  int cache;    /* for the first (0) or the second cache (1) */
+  int oneByOne; /* one and two rows read one panel after the other, not several side by side */
+} reading;
+
 /* Lines that a tile asks for while it multiplies, of each step of a panel, from `ahead` of it. */
 typedef struct {
   long ahead;
-  int first, end;
+  int first, end, cache;
 } lines;
+
+static inline __attribute__((always_inline)) void askFor(const uint8_t *line, int cache) {
+  if (cache)
+    FETCH(1, line);
+  else
+    FETCH(0, line);
+}
 
 /* A tile of `height` rows by `width` panels, which are known where this is inlined: sums become registers. A
  * row's inputs begin `inputsApart` bytes after each other. */
@@ -48,8 +61,8 @@ static inline __attribute__((always_inline)) void multiplyTile(const block *b, i
   }
   for (int step = 0; step < b->steps; ++step) {
     for (int line = wanted.first; line < wanted.end; ++line)
-      UNROLL for (int j = 0; j < width; ++j)
-          ASK_FOR(columns + wanted.ahead + j * b->panelBytes + step * StepBytes + line * LineBytes);
+      UNROLL for (int j = 0; j < width; ++j) askFor(
+          columns + wanted.ahead + j * b->panelBytes + step * StepBytes + line * LineBytes, wanted.cache);
     _Pragma("GCC unroll 4") for (int input = 0; input < StepInputs; ++input) {
       const uint8_t *group = columns + step * StepBytes + input * GroupBytes;
       const uint8_t *inputs = rows + (step * StepInputs + input) * (long)inputsApart;
@@ -75,8 +88,8 @@ static inline __attribute__((always_inline)) void multiplyTile(const block *b, i
   }
 }
 
-#define DEFINE_STRIPE(height, width)                                                                         \
-  static void stripe##height(const block *b, int row, lines wanted) {                                        \
+#define DEFINE_STRIPE(name, height, width)                                                                   \
+  static void name(const block *b, int row, lines wanted) {                                                  \
     int panel = 0;                                                                                           \
     for (; panel + width <= b->panelCount; panel += width)                                                   \
       multiplyTile(b, row, panel, wanted, height, width, GroupNumbers * InputBytes);                         \
@@ -85,40 +98,43 @@ static inline __attribute__((always_inline)) void multiplyTile(const block *b, i
   }
 
 /* One and two rows are summed up for more panels at once, for as many sums under way. */
-DEFINE_STRIPE(1, OneRowPanels)
-DEFINE_STRIPE(2, 4)
-DEFINE_STRIPE(3, 1)
-DEFINE_STRIPE(4, 1)
-DEFINE_STRIPE(5, 1)
-DEFINE_STRIPE(6, 1)
-DEFINE_STRIPE(7, 1)
-DEFINE_STRIPE(8, 1)
-DEFINE_STRIPE(9, 1)
-DEFINE_STRIPE(10, 1)
-DEFINE_STRIPE(11, 1)
-DEFINE_STRIPE(12, 1)
+DEFINE_STRIPE(stripe1, 1, OneRowPanels)
+DEFINE_STRIPE(stripe2, 2, 4)
+DEFINE_STRIPE(stripe3, 3, 1)
+DEFINE_STRIPE(stripe4, 4, 1)
+DEFINE_STRIPE(stripe5, 5, 1)
+DEFINE_STRIPE(stripe6, 6, 1)
+DEFINE_STRIPE(stripe7, 7, 1)
+DEFINE_STRIPE(stripe8, 8, 1)
+DEFINE_STRIPE(stripe9, 9, 1)
+DEFINE_STRIPE(stripe10, 10, 1)
+DEFINE_STRIPE(stripe11, 11, 1)
+DEFINE_STRIPE(stripe12, 12, 1)
+DEFINE_STRIPE(onePanel1, 1, 1)
+DEFINE_STRIPE(onePanel2, 2, 1)
 
-static void (*const stripes[])(const block *, int, lines) = {stripe1, stripe2,  stripe3,  stripe4,
-                                                             stripe5, stripe6,  stripe7,  stripe8,
-                                                             stripe9, stripe10, stripe11, stripe12};
+static void (*const stripes[2][MostTileRows])(const block *, int, lines) = {
+    {stripe1, stripe2, stripe3, stripe4, stripe5, stripe6, stripe7, stripe8, stripe9, stripe10, stripe11,
+     stripe12},
+    {onePanel1, onePanel2, stripe3, stripe4, stripe5, stripe6, stripe7, stripe8, stripe9, stripe10, stripe11,
+     stripe12}};
 
 /* What tile `tile` of `tiles` asks for: of many rows, its share of the weights that are multiplied after
- * these; of few, which wait for memory, all of what comes soon. One or two read several panels side by side,
- * which the core itself fetches well. */
-static lines linesToFetch(const block *b, int tile, int tiles) {
-  if (b->count < FewRows || !b->after)
-    return (lines){0, 0, 0};
+ * these; of few, which wait for memory, all of what comes soon. */
+static lines linesToFetch(const block *b, const reading *r, int tile, int tiles) {
+  if (b->count < r->asksFrom || !b->after)
+    return (lines){0, 0, 0, 0};
   if (b->count <= MostFewRows)
-    return (lines){BytesAhead, 0, StepLines};
-  return (lines){b->after - b->panels, StepLines * tile / tiles, StepLines * (tile + 1) / tiles};
+    return (lines){BytesAhead, 0, StepLines, r->cache};
+  return (lines){b->after - b->panels, StepLines * tile / tiles, StepLines * (tile + 1) / tiles, r->cache};
 }
 
 /* Rows are shared out evenly among as few tiles as there can be. */
-static inline void multiplyStripes(const block *b, int asksAhead) {
+static inline void multiplyStripes(const block *b, const reading *r) {
   int tiles = (b->count + MostTileRows - 1) / MostTileRows;
   for (int tile = 0; tile < tiles; ++tile) {
     int row = b->count * tile / tiles, end = b->count * (tile + 1) / tiles;
-    stripes[end - row - 1](b, row, asksAhead ? linesToFetch(b, tile, tiles) : (lines){0, 0, 0});
+    stripes[r->oneByOne][end - row - 1](b, row, linesToFetch(b, r, tile, tiles));
   }
 }
 
