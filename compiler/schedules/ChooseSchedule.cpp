@@ -26,7 +26,7 @@ static std::vector<MatmulTile> wideTiles(const CpuTarget &cpu, bool areIntegers)
   bool isOnlyZen4 = cpu.isZen4 && !cpu.isZen5;
   Prefetch few = isOnlyZen4 ? Prefetch::None : cpu.isZen5 ? Prefetch::Ahead : Prefetch::NextColumns;
   Prefetch many = isOnlyZen4 && !areIntegers ? Prefetch::None : Prefetch::NextColumns;
-  return {{1, 128},
+  return {{1, isOnlyZen4 ? PanelColumns : 128},
           {.rows = 4, .columns = cpu.isZen4 ? 32 : 64, .prefetch = few},
           {.rows = 8, .columns = 32, .prefetch = few},
           {.rows = 6, .columns = 64, .serves = 12, .prefetch = many},
