@@ -21,7 +21,8 @@ constexpr int FewTerms = 16;
 enum class Prefetch {
   None,
   NextColumns, // those of the next tile of columns, for the second cache
-  Ahead        // its own of a few iterations later, for the first cache; tiles of one panel
+  Ahead,       // its own of a few iterations later, for the first cache; tiles of one panel
+  AheadSecond  // the same for the second cache
 };
 
 /// The accumulators of one tile: `rows` x `columns` sums. `columns` divides 32 or is a multiple of it.

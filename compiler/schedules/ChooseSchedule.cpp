@@ -20,15 +20,17 @@ namespace attnc {
 // 32 = 16, 6 x 64 = 24. Nine to twelve rows are two tiles of six, which computes fewer rows in vain than two
 // of eight.
 // A network's weights come from memory, other layers' having taken their place in the second cache: tiles ask
-// for the next one's. Zen 4's cores fetch them in time by themselves, unless many rows multiply integers; Zen
-// 5's multiply twice as many floats per cycle, and few rows ask for their panel 192 lines ahead.
+// for the next one's. Zen 4's cores fetch them in time by themselves where one panel is read after the other,
+// unless five to eight rows or many of integers multiply; Zen 5's multiply twice as many floats per cycle,
+// and few rows ask for their panel 192 lines ahead.
 static std::vector<MatmulTile> wideTiles(const CpuTarget &cpu, bool areIntegers) {
   bool isOnlyZen4 = cpu.isZen4 && !cpu.isZen5;
   Prefetch few = isOnlyZen4 ? Prefetch::None : cpu.isZen5 ? Prefetch::Ahead : Prefetch::NextColumns;
+  Prefetch eight = isOnlyZen4 ? Prefetch::AheadSecond : few;
   Prefetch many = isOnlyZen4 && !areIntegers ? Prefetch::None : Prefetch::NextColumns;
   return {{1, isOnlyZen4 ? PanelColumns : 128},
           {.rows = 4, .columns = cpu.isZen4 ? 32 : 64, .prefetch = few},
-          {.rows = 8, .columns = 32, .prefetch = few},
+          {.rows = 8, .columns = 32, .prefetch = eight},
           {.rows = 6, .columns = 64, .serves = 12, .prefetch = many},
           {.rows = 8, .columns = 32, .prefetch = many}};
 }
@@ -108,7 +110,8 @@ static Prefetch prefetchOf(std::string_view word) {
   return llvm::StringSwitch<Prefetch>(word)
       .Case("none", Prefetch::None)
       .Case("next_columns", Prefetch::NextColumns)
-      .Case("ahead", Prefetch::Ahead);
+      .Case("ahead", Prefetch::Ahead)
+      .Case("ahead_second", Prefetch::AheadSecond);
 }
 
 /// Gives tiles what is chosen for them; those that share weights stay as they are.
@@ -126,11 +129,15 @@ static void applyChoice(std::vector<MatmulTile> &tiles, const ScheduleChoice &ch
         tile.prefetch = prefetchOf(word);
 }
 
+static bool isAhead(Prefetch prefetch) {
+  return prefetch == Prefetch::Ahead || prefetch == Prefetch::AheadSecond;
+}
+
 /// Panels are asked for whole, and ahead by tiles of one alone.
 static void limitPrefetch(MatmulTile &tile) {
   if (tile.columns % PanelColumns != 0)
     tile.prefetch = Prefetch::None;
-  else if (tile.prefetch == Prefetch::Ahead && tile.columns != PanelColumns)
+  else if (isAhead(tile.prefetch) && tile.columns != PanelColumns)
     tile.prefetch = Prefetch::NextColumns;
 }
 

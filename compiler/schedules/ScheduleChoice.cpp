@@ -18,7 +18,7 @@ std::span<const ScheduleParameter> scheduleParameters() {
       // Weights that this tile asks for before it needs them.
       {"prefetch", {"none", "next_columns"}},
       // The same of tiles of 2 to 12 rows.
-      {"few_rows_prefetch", {"none", "next_columns", "ahead"}},
+      {"few_rows_prefetch", {"none", "next_columns", "ahead", "ahead_second"}},
       // Columns of the tiles that functions of emit/shim sum up.
       {"external_columns", {"64", "128", "256"}},
       // Whether tasks that follow each other have the same rows or the same columns.

@@ -43,6 +43,7 @@ public:
   explicit PrefetchWalker(int rows) : rows(rows) {}
 
   std::map<int64_t, int> lines; // by number from the buffer's start
+  std::set<int64_t> localities; // 3: for the first cache, 2: for the second
 
 private:
   using IRVisitor::visit;
@@ -114,6 +115,7 @@ private:
     const Add *address = call->args[0].as<Reinterpret>()->value.as<Add>();
     ASSERT_TRUE(address);
     ++lines[valueOf(address->b) / 64];
+    localities.insert(valueOf(call->args[2]));
   }
 
   const int rows;
@@ -198,7 +200,7 @@ TEST(PrefetchPanelsTest, OneRowAsksForNothing) {
 }
 
 /// Each line of the weights once, so far ahead.
-void expectAllAhead(const Stmt &code, int out, int rows) {
+void expectAllAhead(const Stmt &code, int out, int rows, int64_t locality) {
   SCOPED_TRACE(std::to_string(rows) + " rows");
   PrefetchWalker walker(rows);
   code.accept(&walker);
@@ -206,13 +208,14 @@ void expectAllAhead(const Stmt &code, int out, int rows) {
   for (int64_t line = 0; line < int64_t(In) * out * 4 / 64; ++line)
     ++wanted[line + BytesAhead / 64];
   EXPECT_EQ(walker.lines, wanted);
+  EXPECT_EQ(walker.localities, std::set{locality});
 }
 
 TEST(PrefetchPanelsTest, OnZen5AFewRowsReadAhead) {
   for (int out : {Cached, Streamed}) {
     const Stmt code = lowered(out, "f32, #attn.panels<32>", Zen5);
     for (int rows : {2, 3, 4, 5, 8})
-      expectAllAhead(code, out, rows);
+      expectAllAhead(code, out, rows, 3);
   }
 }
 
@@ -226,14 +229,13 @@ TEST(PrefetchPanelsTest, OnZen5ManyRowsAskForTheNextTile) {
   }
 }
 
-TEST(PrefetchPanelsTest, OnZen4FloatsAreNotAskedFor) {
-  for (int out : {Cached, Streamed})
-    expectNothingAskedFor(lowered(out, "f32, #attn.panels<32>", Zen4), {1, 2, 4, 5, 8, 9, 12, 13, 64});
-}
-
-TEST(PrefetchPanelsTest, OnZen4GatesOfFloatsAreNotAskedForEither) {
-  for (const MatmulTile &tile : chooseGates(describeCpu(Halide::Target(Zen4)), {In, 1, Streamed}).tiles)
-    EXPECT_EQ(tile.prefetch, attnc::Prefetch::None) << tile.rows;
+TEST(PrefetchPanelsTest, OnZen4FiveToEightRowsReadAheadIntoTheSecondCache) {
+  for (int out : {Cached, Streamed}) {
+    const Stmt code = lowered(out, "f32, #attn.panels<32>", Zen4);
+    for (int rows : {5, 8})
+      expectAllAhead(code, out, rows, 2);
+    expectNothingAskedFor(code, {1, 2, 4, 9, 12, 13, 64});
+  }
 }
 
 /// Whether tiles of several rows ask for weights of 512 inputs as integers: all of them, none, or some.

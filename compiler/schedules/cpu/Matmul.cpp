@@ -12,6 +12,20 @@ using namespace Halide;
 
 namespace attnc {
 
+/// The name of a loop over the input that asks for weights.
+static const char *nameOf(Prefetch prefetch) {
+  switch (prefetch) {
+  case Prefetch::Ahead:
+    return ReadingAheadLoop;
+  case Prefetch::AheadSecond:
+    return ReadingAheadSecondLoop;
+  case Prefetch::NextColumns:
+  case Prefetch::None:
+    break;
+  }
+  return PrefetchingLoop;
+}
+
 void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, VarOrRVar level) {
   MatmulTile tile = accumulator.tile;
   Func sums = accumulator.sums;
@@ -55,7 +69,7 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
     update.reorder(accumulator.column, accumulator.row, accumulator.k);
   }
   if (tile.prefetch != Prefetch::None) {
-    RVar iteration(tile.prefetch == Prefetch::Ahead ? ReadingAheadLoop : PrefetchingLoop);
+    RVar iteration(nameOf(tile.prefetch));
     update.split(accumulator.k, iteration, accumulator.k, unrolled);
   }
   if (accumulator.group > 1)

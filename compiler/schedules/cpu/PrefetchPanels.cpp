@@ -76,7 +76,9 @@ class PrefetchPanels : public IRMutator {
     if (loop->name.find(PrefetchingLoop) != loop->name.npos)
       return addPrefetches(loop);
     if (loop->name.find(ReadingAheadLoop) != loop->name.npos)
-      return readAhead(loop);
+      return readAhead(loop, FirstCache);
+    if (loop->name.find(ReadingAheadSecondLoop) != loop->name.npos)
+      return readAhead(loop, SecondCache);
     if (loop->name.find(".rowTile") == loop->name.npos)
       return IRMutator::visit(loop);
     const For *around = std::exchange(rows, loop);
@@ -94,14 +96,14 @@ class PrefetchPanels : public IRMutator {
   }
 
   /// Asks in each iteration for what a later one reads.
-  static Stmt readAhead(const For *loop) {
+  static Stmt readAhead(const For *loop, int cache) {
     const WeightReads reads = linesReadBy(loop);
     if (reads.bytes == 0)
       return loop;
     Expr first = cast(Halide::Int(64), reads.first) * reads.elementBytes + BytesAhead;
     Stmt body = loop->body;
     for (int line = reads.bytes / LineBytes; line-- > 0;)
-      body = Block::make(prefetch(reads.buffer, first + line * LineBytes, FirstCache), body);
+      body = Block::make(prefetch(reads.buffer, first + line * LineBytes, cache), body);
     return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
                      loop->device_api, body);
   }

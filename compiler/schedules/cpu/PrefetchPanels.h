@@ -11,10 +11,11 @@
 namespace attnc {
 
 /// Loops over a matmul's input that carry these in their names fetch the next tile's weights, or their own,
-/// of one panel, some iterations ahead.
-constexpr const char *PrefetchingLoop = "prefetching", *ReadingAheadLoop = "readingAhead";
+/// of one panel, some iterations ahead, for the first or for the second cache.
+constexpr const char *PrefetchingLoop = "prefetching", *ReadingAheadLoop = "readingAhead",
+                     *ReadingAheadSecondLoop = "readingIntoSecond";
 
-/// How far: less than half of a first cache of 32 KiB, where they go.
+/// How far: less than half of a first cache of 32 KiB.
 constexpr int BytesAhead = 12 << 10;
 
 /// A pass over lowered code. The first row tile that meets a tile of columns waits for its weights, which
