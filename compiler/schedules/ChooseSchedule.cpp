@@ -123,6 +123,8 @@ static void applyChoice(std::vector<MatmulTile> &tiles, const ScheduleChoice &ch
   }
   if (auto word = chosen(choice, "prefetch"); !word.empty())
     manyRows.prefetch = prefetchOf(word);
+  if (auto word = chosen(choice, "one_row_columns"); !word.empty())
+    tiles.front().columns = numberOf(word);
   if (auto word = chosen(choice, "few_rows_prefetch"); !word.empty())
     for (MatmulTile &tile : llvm::MutableArrayRef(tiles).drop_back())
       if (tile.rows > 1 && !tile.isShared())

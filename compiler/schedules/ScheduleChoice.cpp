@@ -19,6 +19,8 @@ std::span<const ScheduleParameter> scheduleParameters() {
       {"prefetch", {"none", "next_columns"}},
       // The same of tiles of 2 to 12 rows.
       {"few_rows_prefetch", {"none", "next_columns", "ahead", "ahead_second"}},
+      // Columns that one row sums up at a time, where Halide's loops do.
+      {"one_row_columns", {"32", "64", "128"}},
       // Columns of the tiles that functions of emit/shim sum up.
       {"external_columns", {"64", "128", "256"}},
       // Whether tasks that follow each other have the same rows or the same columns.
