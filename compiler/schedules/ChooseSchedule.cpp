@@ -20,9 +20,10 @@ namespace attnc {
 // 32 = 16, 6 x 64 = 24. Nine to twelve rows are two tiles of six, which computes fewer rows in vain than two
 // of eight.
 // A network's weights come from memory, other layers' having taken their place in the second cache: tiles ask
-// for the next one's. Zen 4's cores fetch them in time by themselves where one panel is read after the other,
-// unless five to eight rows or many of integers multiply; Zen 5's multiply twice as many floats per cycle,
-// and few rows ask for their panel 192 lines ahead.
+// for the next one's. Zen 4's cores fetch them in time by themselves where one panel is read after the other
+// (1 x 32 = 2 sums take 128 bytes in 4 cycles, more than memory gives), unless five to eight rows or many of
+// integers multiply; Zen 5's multiply twice as many floats per cycle, and few rows ask for their panel 192
+// lines ahead.
 static std::vector<MatmulTile> wideTiles(const CpuTarget &cpu, bool areIntegers) {
   bool isOnlyZen4 = cpu.isZen4 && !cpu.isZen5;
   Prefetch few = isOnlyZen4 ? Prefetch::None : cpu.isZen5 ? Prefetch::Ahead : Prefetch::NextColumns;

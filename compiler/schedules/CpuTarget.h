@@ -21,7 +21,7 @@ struct CpuTarget {
   int lanes;                   // float32 values in a register: 4, 8, 16
   bool hasMatrixTiles = false; // AMX, and the functions of MatrixTiles.c
   bool isZen4 = false;         // or later: BfloatVectors.c, and a tile of its own
-  bool isZen5 = false;         // which needs to be asked ahead for what few rows multiply
+  bool isZen5 = false;         // which asks for what few rows multiply early, into the first cache
   ByteSums byteSums = ByteSums::ByHalide;
 
   /// Of 16 registers of 8 floats: the functions of FloatVectors.c, and of StepAttention.c as it is for AVX2.

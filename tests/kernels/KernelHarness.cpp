@@ -102,7 +102,7 @@ std::vector<Variant> runnableVariants() {
     if (!isRunnable(typed))
       continue;
     variants.push_back({typed.name, typed.target, false});
-    if (variants.back().roundsRows() && typed.name != "zen5") // whose stages are Zen 4's
+    if (variants.back().roundsRows() && typed.name != "zen5") // whose sums are Zen 4's
       checked.push_back(variants.back());
   }
   for (const Variant &variant : checked)

@@ -166,6 +166,7 @@ void expectNextTilesOnce(const Stmt &code, int out, Tile tile, int rows, int ele
     for (int64_t line = 0; line < int64_t(atOnce) * apart; ++line)
       ++wanted[next * lines + line];
   EXPECT_EQ(walker.lines, wanted);
+  EXPECT_EQ(walker.localities, std::set<int64_t>{2});
 }
 
 TEST(PrefetchPanelsTest, EachLineOfTheNextTileIsAskedForOnce) {
@@ -238,24 +239,47 @@ TEST(PrefetchPanelsTest, OnZen4FiveToEightRowsReadAheadIntoTheSecondCache) {
   }
 }
 
-/// Whether tiles of several rows ask for weights of 512 inputs as integers: all of them, none, or some.
-std::set<bool> asksForIntegers(const char *machine, int out) {
+/// What tiles ask for: of one row, of up to 4, 8 and 12, and of more.
+std::vector<attnc::Prefetch> askedBy(const std::vector<MatmulTile> &tiles) {
+  std::vector<attnc::Prefetch> asked;
+  for (const MatmulTile &tile : tiles)
+    asked.push_back(tile.prefetch);
+  return asked;
+}
+
+/// Of 512 inputs as integers.
+std::vector<MatmulTile> tilesOfIntegers(const char *machine, int out) {
   LinearInputs inputs;
   inputs.weight = {.in = 512, .out = out, .at = {}, .group = 4};
   inputs.scales.emplace();
-  std::set<bool> answers;
-  for (const MatmulTile &tile : chooseMatmul(describeCpu(Halide::Target(machine)), inputs).tiles)
-    if (tile.rows > 1)
-      answers.insert(tile.prefetch != attnc::Prefetch::None);
-  return answers;
+  return chooseMatmul(describeCpu(Halide::Target(machine)), inputs).tiles;
 }
 
-TEST(PrefetchPanelsTest, OnlyZen4AsksForNoIntegersOfAFewRows) {
-  const std::set<bool> all = {true}, some = {false, true};
+std::vector<MatmulTile> tilesOfGates(const char *machine) {
+  return chooseGates(describeCpu(Halide::Target(machine)), {In, 1, Streamed}).tiles;
+}
+
+TEST(PrefetchPanelsTest, IntegersAreAskedForAsEachProcessorReadsThemBest) {
+  using enum attnc::Prefetch;
+  using Asked = std::vector<attnc::Prefetch>;
   for (int out : {512, 32000}) {
-    EXPECT_EQ(asksForIntegers(Vnni, out), all);
-    EXPECT_EQ(asksForIntegers(Zen5, out), all);
-    EXPECT_EQ(asksForIntegers(Zen4, out), some);
+    EXPECT_EQ(askedBy(tilesOfIntegers(Vnni, out)),
+              (Asked{None, NextColumns, NextColumns, NextColumns, NextColumns}));
+    EXPECT_EQ(askedBy(tilesOfIntegers(Zen4, out)),
+              (Asked{None, None, AheadSecond, NextColumns, NextColumns}));
+    EXPECT_EQ(askedBy(tilesOfIntegers(Zen5, out)), (Asked{None, Ahead, Ahead, NextColumns, NextColumns}));
+  }
+}
+
+TEST(PrefetchPanelsTest, OnZen4GatesAreAskedForByFiveToEightRowsAlone) {
+  using enum attnc::Prefetch;
+  EXPECT_EQ(askedBy(tilesOfGates(Zen4)), (std::vector<attnc::Prefetch>{None, None, AheadSecond, None, None}));
+}
+
+TEST(PrefetchPanelsTest, OnlyOnZen4OneRowReadsPanelByPanel) {
+  for (auto [machine, columns] : {std::pair(Vnni, 128), std::pair(Zen4, 32), std::pair(Zen5, 128)}) {
+    EXPECT_EQ(tilesOfIntegers(machine, 32000).front().columns, columns);
+    EXPECT_EQ(tilesOfGates(machine).front().columns, columns);
   }
 }
 

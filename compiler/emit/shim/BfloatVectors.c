@@ -17,30 +17,41 @@ static inline __m512i weightsOf(__m512i weights, int number) {
 enum { OneRowPanels = 8, GroupNumbers = 1 };
 #include "WideTiles.h"
 
-/* Zen 4 reads a panel after the other well by itself, as fast as few rows can take it. */
 static void multiplyBlock(const block *b) {
-  static const reading zen4 = {.asksFrom = 6, .cache = 1, .oneByOne = 1};
+  static const reading asksForNothing = {.stripes = usualStripes, .asksFrom = MostRows + 1};
+  multiplyStripes(b, &asksForNothing);
+}
+
+DEFINE_STRIPE(onePanel1, 1, 1)
+DEFINE_STRIPE(onePanel2, 2, 1)
+static const stripe oneByOne[MostTileRows] = {onePanel1, onePanel2, stripe3, stripe4,  stripe5,  stripe6,
+                                              stripe7,   stripe8,   stripe9, stripe10, stripe11, stripe12};
+
+/* Zen 4 itself fetches one panel after the other as fast as memory gives it, but not where six rows and more
+ * multiply meanwhile. */
+static void multiplyForZen4(const block *b) {
+  static const reading zen4 = {.stripes = oneByOne, .asksFrom = 6, .cache = 1};
   multiplyStripes(b, &zen4);
 }
 
-static void multiplyBlockAhead(const block *b) {
-  static const reading zen5 = {.asksFrom = 3};
+static void multiplyForZen5(const block *b) {
+  static const reading zen5 = {.stripes = usualStripes, .asksFrom = 3};
   multiplyStripes(b, &zen5);
 }
 
 /* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
 int attnc_multiply_bfloat_vectors(buffer *rows, buffer *panels, int width, buffer *sums) {
-  return multiplyPairs(rows, panels, width, sums, multiplyBlock);
+  return multiplyPairs(rows, panels, width, sums, multiplyForZen4);
 }
 
 /* The same for Zen 5. */
 int attnc_multiply_bfloat_vectors_ahead(buffer *rows, buffer *panels, int width, buffer *sums) {
-  return multiplyPairs(rows, panels, width, sums, multiplyBlockAhead);
+  return multiplyPairs(rows, panels, width, sums, multiplyForZen5);
 }
 
 /* Weights of 32 queries, as `weigh` lays them: a pair's are side by side. */
 static void multiplyWeights(const block *b) {
-  const lines none = {0, 0, 0};
+  const lines none = {0, 0, 0, 0};
   for (int panel = 0; panel < b->panelCount; ++panel) {
     multiplyTile(b, 0, panel, none, 11, 1, GroupBytes);
     multiplyTile(b, 11, panel, none, 11, 1, GroupBytes);

@@ -24,7 +24,7 @@ int attnc_multiply_byte_dots_wide(buffer *rows, buffer *panels, int steps, buffe
     return answer(rows, panels, sums, steps * TileBytes, steps * TileRows);
   block b = place(rows, panels, sums, 1);
   b.steps = steps;
-  static const reading ahead = {.asksFrom = 3, .cache = 1};
+  static const reading ahead = {.stripes = usualStripes, .asksFrom = 3, .cache = 1};
   multiplyStripes(&b, &ahead);
   return 0;
 }

@@ -37,7 +37,7 @@ enum { OneRowPanels = 4, GroupNumbers = 2 };
 #include "WideTiles.h"
 
 static void multiplyBlock(const block *b) {
-  static const reading ahead = {.asksFrom = 3};
+  static const reading ahead = {.stripes = usualStripes, .asksFrom = 3};
   multiplyStripes(b, &ahead);
 }
 

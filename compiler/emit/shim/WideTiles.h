@@ -3,9 +3,9 @@
  *
  * An input is 4 bytes, some numbers that an instruction multiplies with as many weights of a column and adds
  * to a sum. Whoever includes this defines before `addProducts`, which does so for 16 columns, and
- * OneRowPanels: how many panels one row meets at once, for as many sums under way as the instruction's
- * latency asks for. A tile's sums stay in registers, and are added up input by input whatever the tile, so
- * that a row's do not depend on how many there are.
+ * OneRowPanels: how many panels one row usually meets at once, for as many sums under way as the
+ * instruction's latency asks for. A tile's sums stay in registers, and are added up input by input whatever
+ * the tile, so that a row's do not depend on how many there are.
  */
 
 #ifndef ATTNC_COMPILER_EMIT_SHIM_WIDETILES_H
@@ -24,24 +24,32 @@ enum {
   StepInputs = TileBytes / InputBytes
 };
 
-/* How a core reads weights best. */
-typedef struct {
-  int asksFrom; /* so many rows ask for weights ahead */
-  int cache;    /* for the first (0) or the second cache (1) */
-  int oneByOne; /* one and two rows read one panel after the other, not several side by side */
-} reading;
-
-/* Lines that a tile asks for while it multiplies, of each step of a panel, from `ahead` of it. */
+/* Lines that a tile asks for while it multiplies, of each step of a panel, from `ahead` of it; for the first
+ * (0) or the second cache (1). */
 typedef struct {
   long ahead;
-  int first, end, cache;
+  int16_t first, end, cache;
 } lines;
 
-static inline __attribute__((always_inline)) void askFor(const uint8_t *line, int cache) {
-  if (cache)
-    FETCH(1, line);
+/* Multiplies as many rows as it is for, from `row` on, with all panels. */
+typedef void (*stripe)(const block *b, int row, lines wanted);
+
+/* How a core reads weights best. */
+typedef struct {
+  const stripe *stripes; /* of 1 to MostTileRows rows */
+  int asksFrom;          /* from so many rows on, weights are asked for ahead */
+  int16_t cache;         /* for the first (0) or the second one (1) */
+} reading;
+
+/* Asks for lines of a step of `width` panels, which begin `apart` bytes after each other. */
+static inline __attribute__((always_inline)) void askForStep(const uint8_t *step, long apart, const int width,
+                                                             lines wanted) {
+  if (wanted.cache == 0)
+    for (int line = wanted.first; line < wanted.end; ++line)
+      UNROLL for (int j = 0; j < width; ++j) FETCH(0, step + j * apart + line * LineBytes);
   else
-    FETCH(0, line);
+    for (int line = wanted.first; line < wanted.end; ++line)
+      UNROLL for (int j = 0; j < width; ++j) FETCH(1, step + j * apart + line * LineBytes);
 }
 
 /* A tile of `height` rows by `width` panels, which are known where this is inlined: sums become registers. A
@@ -60,9 +68,7 @@ static inline __attribute__((always_inline)) void multiplyTile(const block *b, i
     }
   }
   for (int step = 0; step < b->steps; ++step) {
-    for (int line = wanted.first; line < wanted.end; ++line)
-      UNROLL for (int j = 0; j < width; ++j) askFor(
-          columns + wanted.ahead + j * b->panelBytes + step * StepBytes + line * LineBytes, wanted.cache);
+    askForStep(columns + wanted.ahead + step * StepBytes, b->panelBytes, width, wanted);
     _Pragma("GCC unroll 4") for (int input = 0; input < StepInputs; ++input) {
       const uint8_t *group = columns + step * StepBytes + input * GroupBytes;
       const uint8_t *inputs = rows + (step * StepInputs + input) * (long)inputsApart;
@@ -110,14 +116,9 @@ DEFINE_STRIPE(stripe9, 9, 1)
 DEFINE_STRIPE(stripe10, 10, 1)
 DEFINE_STRIPE(stripe11, 11, 1)
 DEFINE_STRIPE(stripe12, 12, 1)
-DEFINE_STRIPE(onePanel1, 1, 1)
-DEFINE_STRIPE(onePanel2, 2, 1)
 
-static void (*const stripes[2][MostTileRows])(const block *, int, lines) = {
-    {stripe1, stripe2, stripe3, stripe4, stripe5, stripe6, stripe7, stripe8, stripe9, stripe10, stripe11,
-     stripe12},
-    {onePanel1, onePanel2, stripe3, stripe4, stripe5, stripe6, stripe7, stripe8, stripe9, stripe10, stripe11,
-     stripe12}};
+static const stripe usualStripes[MostTileRows] = {stripe1, stripe2, stripe3, stripe4,  stripe5,  stripe6,
+                                                  stripe7, stripe8, stripe9, stripe10, stripe11, stripe12};
 
 /* What tile `tile` of `tiles` asks for: of many rows, its share of the weights that are multiplied after
  * these; of few, which wait for memory, all of what comes soon. */
@@ -126,7 +127,8 @@ static lines linesToFetch(const block *b, const reading *r, int tile, int tiles)
     return (lines){0, 0, 0, 0};
   if (b->count <= MostFewRows)
     return (lines){BytesAhead, 0, StepLines, r->cache};
-  return (lines){b->after - b->panels, StepLines * tile / tiles, StepLines * (tile + 1) / tiles, r->cache};
+  return (lines){b->after - b->panels, (int16_t)(StepLines * tile / tiles),
+                 (int16_t)(StepLines * (tile + 1) / tiles), r->cache};
 }
 
 /* Rows are shared out evenly among as few tiles as there can be. */
@@ -134,7 +136,7 @@ static inline void multiplyStripes(const block *b, const reading *r) {
   int tiles = (b->count + MostTileRows - 1) / MostTileRows;
   for (int tile = 0; tile < tiles; ++tile) {
     int row = b->count * tile / tiles, end = b->count * (tile + 1) / tiles;
-    stripes[r->oneByOne][end - row - 1](b, row, linesToFetch(b, r, tile, tiles));
+    r->stripes[end - row - 1](b, row, linesToFetch(b, r, tile, tiles));
   }
 }
 

@@ -12,18 +12,19 @@ using namespace Halide;
 
 namespace attnc {
 
-/// The name of a loop over the input that asks for weights.
-static const char *nameOf(Prefetch prefetch) {
+/// The name of a loop over the input that asks for weights; empty where it does not.
+static std::string nameOf(Prefetch prefetch) {
   switch (prefetch) {
+  case Prefetch::None:
+    return "";
+  case Prefetch::NextColumns:
+    return PrefetchingLoop;
   case Prefetch::Ahead:
     return ReadingAheadLoop;
   case Prefetch::AheadSecond:
     return ReadingAheadSecondLoop;
-  case Prefetch::NextColumns:
-  case Prefetch::None:
-    break;
   }
-  return PrefetchingLoop;
+  return "";
 }
 
 void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, VarOrRVar level) {
@@ -68,8 +69,8 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
     sums.bound_storage(accumulator.rowTile, 1).bound_storage(accumulator.columnTile, 1);
     update.reorder(accumulator.column, accumulator.row, accumulator.k);
   }
-  if (tile.prefetch != Prefetch::None) {
-    RVar iteration(nameOf(tile.prefetch));
+  if (const std::string name = nameOf(tile.prefetch); !name.empty()) {
+    RVar iteration(name);
     update.split(accumulator.k, iteration, accumulator.k, unrolled);
   }
   if (accumulator.group > 1)
