@@ -207,7 +207,7 @@ static const char *chooseFunction(const CpuTarget &cpu, const LinearInputs &inpu
       return inputs.weight.in > FewTerms ? "attnc_multiply_widened_vectors_wide" : nullptr;
     if (!cpu.isZen4)
       return nullptr;
-    return cpu.isZen5 ? "attnc_multiply_bfloat_vectors_ahead" : "attnc_multiply_bfloat_vectors";
+    return cpu.isZen5 ? "attnc_multiply_bfloat_vectors_zen5" : "attnc_multiply_bfloat_vectors_zen4";
   case WeightType::Integer:
     if (cpu.hasMatrixTiles)
       return "attnc_multiply_bytes";

@@ -40,12 +40,12 @@ static void multiplyForZen5(const block *b) {
 }
 
 /* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
-int attnc_multiply_bfloat_vectors(buffer *rows, buffer *panels, int width, buffer *sums) {
+int attnc_multiply_bfloat_vectors_zen4(buffer *rows, buffer *panels, int width, buffer *sums) {
   return multiplyPairs(rows, panels, width, sums, multiplyForZen4);
 }
 
-/* The same for Zen 5. */
-int attnc_multiply_bfloat_vectors_ahead(buffer *rows, buffer *panels, int width, buffer *sums) {
+/* The same, and the same sums. */
+int attnc_multiply_bfloat_vectors_zen5(buffer *rows, buffer *panels, int width, buffer *sums) {
   return multiplyPairs(rows, panels, width, sums, multiplyForZen5);
 }
 
