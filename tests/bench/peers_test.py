@@ -155,12 +155,26 @@ class Written(unittest.TestCase):
         self.assertTrue(page.startswith(other + "before\n") and page.endswith("after\n"))
         self.assertIn("| f32 1t batch 1 beam 1 | 100 | **50** | 25 | 2.00 (2.00) | 79% |", page)
         self.assertIn("| int8 1t batch 1 beam 1 | - | failed | **320** | - | - |", page)
-        self.assertIn("* attnc, decode, int8: not built yet.", page)
-        self.assertIn("| one thread | m |\n|---|---|\n| decode f32 batch 1 beam 1 | 2.00 |\n<!-- until here -->", page)
+        self.assertIn("* attnc: not built yet (decode int8).", page)
+        self.assertIn("| one thread | aim | m |\n|---|---|---|\n| decode f32 batch 1 beam 1 | 1.05 | **2.00** |\n<!-- until here -->", page)
         picture = xml.dom.minidom.parse(str(self.folder / "images" / "performance-m.svg"))
         texts = [node.firstChild.data for node in picture.getElementsByTagName("text")]
         self.assertIn("decode f32 1t batch 1 beam 1", texts)
         self.assertTrue(any(text.startswith("2.00 x CTranslate2, 100 tokens/s") for text in texts))
+
+    def test_a_faster_peer_with_wrong_outputs_is_told_beside_the_best_one(self):
+        row = result(Row("decode", "f32", 1), {"attnc": 320.0, "CTranslate2": 480.0, "PyTorch": 1280.0},
+                     best_peer="PyTorch", ratio={"minimum": 4.0, "median": 4.0})
+        row |= {"wrong": ["CTranslate2"], "difference": {"CTranslate2": 2.2}}
+        done = self.write("".join(f"<!-- written by tests/bench/peers on {place} -->\n<!-- until here -->\n"
+                                  for place in ("m", "all machines")), row)
+        self.assertEqual(0, done.returncode, done.stderr)
+        page = (self.folder / "performance.md").read_text()
+        self.assertIn("| f32 1t batch 1 beam 1 | 100 | 67* | **25** | 4.00 (4.00), 1.50* |", page)
+        self.assertIn("| decode f32 batch 1 beam 1 | 1.05 | **1.50*** |", page)
+        self.assertIn("* CTranslate2: outputs differ too much (decode f32 1t batch 1 beam 1 by 2.2).", page)
+        self.assertIn("1.50 x a peer whose outputs differ too much",
+                      (self.folder / "images" / "performance-m.svg").read_text())
 
     def test_peers_that_more_threads_slow_down_are_named(self):
         rows = [result(Row("decode", "int8", threads), {"attnc": 320.0 / threads, "CTranslate2": 600.0 + threads})

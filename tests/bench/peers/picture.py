@@ -3,7 +3,7 @@
 
 import pathlib
 
-from report import share_of_limit, speed
+from report import ratio_to_wrong, share_of_limit, speed
 from rows import row_of
 
 ROW, LEFT, UNIT, MOST = 22, 300, 140, 5.0  # pixels; UNIT is the best peer's speed; bars end at MOST of them
@@ -12,10 +12,12 @@ UNITS = {"decode": "tokens/s", "encode": "ms"}
 
 def bar(result: dict, limits: list[dict], y: int) -> list[str]:
     row = row_of(result)
-    ratio, share = result["ratio"]["minimum"], share_of_limit(result, limits)
+    wrong, share = ratio_to_wrong(result), share_of_limit(result, limits)
+    ratio = wrong or result["ratio"]["minimum"]
+    peer = "a peer whose outputs differ too much" if wrong else result["best_peer"]
     length = UNIT * min(ratio, MOST)
     limit = UNIT * min(ratio / share, MOST) if share else length
-    text = f"{ratio:.2f} x {result['best_peer']}, {speed(row, result['milliseconds']['attnc']['minimum'])} "
+    text = f"{ratio:.2f} x {peer}, {speed(row, result['milliseconds']['attnc']['minimum'])} "
     text += UNITS.get(row.task, "GFLOP/s") + (f", {share:.0%} of the limit" if share else "")
     return [f'<text x="{LEFT - 8}" y="{y + 13}" text-anchor="end">{row.name}</text>',
             f'<rect x="{LEFT}" y="{y}" width="{max(limit, length):.0f}" height="16" fill="#c6dbef"/>',
@@ -25,7 +27,7 @@ def bar(result: dict, limits: list[dict], y: int) -> list[str]:
 
 def draw(report: dict, path: pathlib.Path) -> None:
     results = [result for result in report["rows"] if "ratio" in result]
-    width, height = LEFT + int(UNIT * MOST) + 380, 52 + ROW * len(results)
+    width, height = LEFT + int(UNIT * MOST) + 420, 52 + ROW * len(results)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
              'font-size="12">', '<rect width="100%" height="100%" fill="white"/>',
              '<text x="8" y="18">attnc beside its peers: speed as a multiple of the best one (red line); pale: up to the '

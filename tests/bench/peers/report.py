@@ -36,6 +36,22 @@ def share_of_limit(result: dict, limits: list[dict]) -> float | None:
     return seconds * 1000 / result["milliseconds"]["attnc"]["minimum"]
 
 
+def ratio_to_wrong(result: dict) -> float | None:
+    """attnc's speed as a multiple of that of the fastest peer, where the outputs of that one differ too much."""
+    times = result["milliseconds"]
+    wrong = [times[name]["minimum"] for name in result["wrong"] if name in times and name != "attnc"]
+    if "ratio" not in result or not wrong or min(wrong) >= times[result["best_peer"]]["minimum"]:
+        return None
+    return min(wrong) / times["attnc"]["minimum"]
+
+
+def ratios(result: dict) -> str:
+    if "ratio" not in result:
+        return "-"
+    wrong = ratio_to_wrong(result)
+    return "{minimum:.2f} ({median:.2f})".format(**result["ratio"]) + (f", {wrong:.2f}*" if wrong else "")
+
+
 def cell(row: Row, result: dict, name: str) -> str:
     if name in result["failed"]:
         return "failed"
@@ -50,11 +66,10 @@ def table(task: str, results: list[dict], peers: list[str], limits: list[dict]) 
              "|---" * (len(peers) + 4) + "|"]
     for result in results:
         row = row_of(result)
-        ratio, share = result.get("ratio"), share_of_limit(result, limits)
+        share = share_of_limit(result, limits)
         lines.append(f"| {row.name.removeprefix(task + ' ')} | " +
                      " | ".join(cell(row, result, name) for name in ["attnc", *peers]) +
-                     f" | {'{minimum:.2f} ({median:.2f})'.format(**ratio) if ratio else '-'} "
-                     f"| {f'{share:.0%}' if share else '-'} |")
+                     f" | {ratios(result)} | {f'{share:.0%}' if share else '-'} |")
     return "\n".join(lines)
 
 
@@ -85,13 +100,14 @@ def slower_with_more_threads(results: list[dict]) -> list[str]:
 
 def notes(report: dict) -> list[str]:
     """What was missing, failed or wrong, each said once, and what threads slow down."""
-    said: dict[str, None] = {}
+    said: dict[str, dict[str, None]] = {}
     for result in report["rows"]:
         for name, reason in [*result["missing"].items(), *result["failed"].items()]:
-            said[f"{name}, {result['task']}, {result['dtype']}: {reason}."] = None
+            said.setdefault(f"{name}: {reason}", {})[f"{result['task']} {result['dtype']}"] = None
         for name in result["wrong"]:
-            said[f"{name}, {result['name']}: outputs differ by {result['difference'][name]:.2g}."] = None
-    return [*said, *slower_with_more_threads(report["rows"])]
+            said.setdefault(f"{name}: outputs differ too much", {})[
+                f"{result['name']} by {result['difference'][name]:.2g}"] = None
+    return [f"{what} ({', '.join(where)})." for what, where in said.items()] + slower_with_more_threads(report["rows"])
 
 
 def describe_limits(limits: list[dict]) -> list[str]:
@@ -113,7 +129,8 @@ def markdown(report: dict, machine: str) -> str:
     peers = report["peers"]
     parts = [f"{report['machine']}; {', '.join(f'{name} {version}' for name, version in report['versions'].items())}; "
              f"one run of {report['rounds']} rounds, {report['started']}. Best of all runs; ratios also by medians, in "
-             "brackets. The best peer is bold; * marks outputs that differ too much."]
+             "brackets. The best peer is bold; * marks outputs that differ too much, and ratios to a faster peer with such "
+             "outputs."]
     parts += describe_limits(report["limits"])
     for task in TASKS:
         results = [result for result in report["rows"] if result["task"] == task]
