@@ -173,12 +173,12 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
   command->add_option("SPEC", options->spec, "The model's YAML file")->required()->type_name("FILE");
   CLI::Option *bundle = command->add_option("-o,--output", options->bundle, "The bundle to write");
   bundle->type_name("FOLDER");
-  command->add_option(
-      "--target", options->targets,
-      "CPUs to compile for, separated by commas: x86-64, avx2, avxvnni, avx512, cascadelake, vnni, zen4, "
-      "zen5, amx, host (this machine's best), or Halide targets such as x86-64-linux-avx2-fma; "
-      "default: x86-64,avx2,avx512,zen4,zen5, with int8 avxvnni,cascadelake,vnni,amx as well and with bf16 "
-      "amx");
+  command->add_option("--target", options->targets,
+                      "CPUs to compile for, separated by commas: " + targetNames() +
+                          ", host (this machine's best), or Halide targets such as x86-64-linux-avx2-fma; "
+                          "default: x86-64,avx2,avx512,zen4,zen5, with int8 avxvnni,cascadelake,vnni,amx as "
+                          "well and with bf16 "
+                          "amx");
   command
       ->add_option("--dtype", options->dtype,
                    "Type of the matrices of linears, instead of the spec's 'types.default'")

@@ -80,10 +80,9 @@ const NamedTarget defaults[] = {
 llvm::Expected<CpuVariant> parseTarget(StringRef text) {
   StringRef rest = text;
   if (!rest.consume_front("x86-64"))
-    return llvm::createStringError(
-        "target '" + text +
-        "' is unknown or not built yet; this version takes host, x86-64, avx2, "
-        "avxvnni, avx512, cascadelake, vnni, zen4, zen5, amx and x86-64-linux-FEATURE...");
+    return llvm::createStringError("target '" + text +
+                                   "' is unknown or not built yet; this version takes host, " +
+                                   targetNames() + " and x86-64-linux-FEATURE...");
   rest.consume_front("-linux");
   std::set<std::string> cpu, names; // sorted, so the order on the command line does not matter
   llvm::SmallVector<StringRef> words;
@@ -138,6 +137,10 @@ llvm::Expected<CpuVariant> parseOne(StringRef text, NarrowWeights narrow) {
 
 } // namespace
 
+std::string targetNames() {
+  return llvm::join(llvm::map_range(defaults, [](const NamedTarget &named) { return named.name; }), ", ");
+}
+
 llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list, NarrowWeights narrow) {
   llvm::SmallVector<StringRef> words;
   list.split(words, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
@@ -162,46 +165,8 @@ llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list, NarrowWeigh
   return variants;
 }
 
-static bool names(const CpuVariant &variant, StringRef feature) {
-  return llvm::is_contained(llvm::split(variant.target, '-'), feature);
-}
-
-// What follows tells targets apart as describeCpu() does.
-bool hasMatrixTiles(const CpuVariant &variant) { return names(variant, "avx512_sapphirerapids"); }
-
-static bool hasHalidesVnni(const CpuVariant &variant) {
-  return hasMatrixTiles(variant) || names(variant, "avx512_zen4");
-}
-
-bool hasFastPairs(const CpuVariant &variant) {
-  bool isZen = names(variant, "tune_znver4") || names(variant, "tune_znver5");
-  return isZen && names(variant, "avx512_zen4") && !hasMatrixTiles(variant);
-}
-
-bool hasWideVectors(const CpuVariant &variant) {
-  return names(variant, "avx512_skylake") || hasHalidesVnni(variant);
-}
-
-bool hasNarrowVectors(const CpuVariant &variant) {
-  return names(variant, "avx2") && names(variant, "fma") && !hasWideVectors(variant);
-}
-
-bool hasWideFloatVectors(const CpuVariant &variant) {
-  return hasWideVectors(variant) && !hasMatrixTiles(variant) && !hasFastPairs(variant);
-}
-
-bool hasByteVectors(const CpuVariant &variant) {
-  return hasNarrowVectors(variant) && !names(variant, "avxvnni");
-}
-
-bool hasByteDots(const CpuVariant &variant) { return hasNarrowVectors(variant) && names(variant, "avxvnni"); }
-
-bool hasWideByteVectors(const CpuVariant &variant) {
-  return hasWideVectors(variant) && !hasHalidesVnni(variant) && !names(variant, VnniFeature);
-}
-
-bool hasWideByteDots(const CpuVariant &variant) {
-  return hasWideVectors(variant) && !hasHalidesVnni(variant) && names(variant, VnniFeature);
+bool hasMatrixTiles(const CpuVariant &variant) {
+  return llvm::is_contained(llvm::split(variant.target, '-'), "avx512_sapphirerapids");
 }
 
 bool runsHere(const CpuVariant &variant) {

@@ -30,33 +30,16 @@ struct NarrowWeights {
   bool integers = false, bfloats = false;
 };
 
+/// All targets that have names but `host`, separated by commas.
+std::string targetNames();
+
 /// Reads a list such as `avx2,avx512`, `host` or `x86-64-linux-avx-avx2-fma`; empty gives plain x86-64, AVX2,
 /// AVX-512, Zen 4 and Zen 5 and, where there are narrow weights, what has instructions for them. Variants
 /// come out from the least to the most demanding, each once.
 llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list, NarrowWeights narrow = {});
 
-/// Whether the variant's kernels may call the functions of MatrixTiles.c.
+/// Whether the variant has matrix instructions, for whose registers Linux wants to be asked.
 bool hasMatrixTiles(const CpuVariant &variant);
-
-/// The same of BfloatVectors.c.
-bool hasFastPairs(const CpuVariant &variant);
-
-/// The same of FloatVectors.c and StepAttention.c, compiled for AVX2.
-bool hasNarrowVectors(const CpuVariant &variant);
-
-/// The same of StepAttention.c, compiled for AVX-512.
-bool hasWideVectors(const CpuVariant &variant);
-
-/// The same of WideFloatVectors.c.
-bool hasWideFloatVectors(const CpuVariant &variant);
-
-/// The same of ByteVectors.c, compiled for AVX2 and for AVX-512.
-bool hasByteVectors(const CpuVariant &variant);
-bool hasWideByteVectors(const CpuVariant &variant);
-
-/// The same of ByteDots.c and WideByteDots.c.
-bool hasByteDots(const CpuVariant &variant);
-bool hasWideByteDots(const CpuVariant &variant);
 
 /// Whether this machine has all features of `variant`.
 bool runsHere(const CpuVariant &variant);

@@ -34,34 +34,6 @@ std::vector<VariantSymbols> groupByVariant(llvm::ArrayRef<CpuVariant> variants,
   return groups;
 }
 
-/// Writes what attnc carries for the variants' kernels to call, and adds it to what is linked.
-llvm::Error writeCarried(const BundleJob &job, const std::string &folder, std::vector<std::string> &objects) {
-  const struct {
-    const char *name;
-    std::string_view bytes;
-    bool isNeeded;
-  } carried[] = {
-      {"/shim.o", halideShimObject(), true},
-      {"/tiles.o", matrixTilesObject(), llvm::any_of(job.variants, hasMatrixTiles)},
-      {"/vectors.o", bfloatVectorsObject(), llvm::any_of(job.variants, hasFastPairs)},
-      {"/bytes.o", byteVectorsObject(), llvm::any_of(job.variants, hasByteVectors)},
-      {"/wide-bytes.o", wideByteVectorsObject(), llvm::any_of(job.variants, hasWideByteVectors)},
-      {"/dots.o", byteDotsObject(), llvm::any_of(job.variants, hasByteDots)},
-      {"/wide-dots.o", wideByteDotsObject(), llvm::any_of(job.variants, hasWideByteDots)},
-      {"/floats.o", floatVectorsObject(), llvm::any_of(job.variants, hasNarrowVectors)},
-      {"/wide-floats.o", wideFloatVectorsObject(), llvm::any_of(job.variants, hasWideFloatVectors)},
-      {"/step.o", stepAttentionObject(), llvm::any_of(job.variants, hasNarrowVectors)},
-      {"/wide-step.o", wideStepAttentionObject(), llvm::any_of(job.variants, hasWideVectors)}};
-  for (const auto &object : carried) {
-    if (!object.isNeeded)
-      continue;
-    objects.push_back(folder + object.name);
-    if (llvm::Error error = writeFile(objects.back(), {object.bytes.data(), object.bytes.size()}))
-      return error;
-  }
-  return llvm::Error::success();
-}
-
 /// Lowers, compiles and links the code, which is tied to the manifest; what its objects tell is added to
 /// that.
 llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, Json &manifest) {
@@ -76,13 +48,14 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, Json &ma
   addDescriptor(*lowered, job.planned, job.name, groupByVariant(job.variants, *kernels),
                 manifestHash(manifest));
   LinkJob link{job.name,
-               {folder.scratch() + "/entries.o"},
+               {folder.scratch() + "/entries.o", folder.scratch() + "/carried.a"},
                {job.name + "_descriptor"},
                folder.scratch(),
                folder.path()};
   if (llvm::Error error = writeObject(*lowered, "x86_64-unknown-linux-gnu", link.objects[0]))
     return error;
-  if (llvm::Error error = writeCarried(job, folder.scratch(), link.objects))
+  const std::string_view carried = carriedLibrary();
+  if (llvm::Error error = writeFile(link.objects[1], {carried.data(), carried.size()}))
     return error;
   for (const KernelObject &kernel : *kernels)
     link.objects.push_back(kernel.path);

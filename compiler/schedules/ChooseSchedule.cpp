@@ -19,21 +19,28 @@ namespace attnc {
 // sum needs 4 cycles, two start per cycle, so 8 vectors must be under way: 1 x 128 = 8 sums, 4 x 64 = 16, 8 x
 // 32 = 16, 6 x 64 = 24. Nine to twelve rows are two tiles of six, which computes fewer rows in vain than two
 // of eight.
-// A network's weights come from memory, other layers' having taken their place in the second cache: tiles ask
-// for the next one's. Zen 4's cores fetch them in time by themselves where one panel is read after the other
-// (1 x 32 = 2 sums take 128 bytes in 4 cycles, more than memory gives), unless five to eight rows or many of
-// integers multiply; Zen 5's multiply twice as many floats per cycle, and few rows ask for their panel 192
-// lines ahead.
+// A network's weights come from memory, other layers' having taken their place in the second cache. One row
+// on a Zen 4 reads one panel alone: 1 x 32 = 2 sums take 128 bytes in 4 cycles, more than memory gives.
 static std::vector<MatmulTile> wideTiles(const CpuTarget &cpu, bool areIntegers) {
-  bool isOnlyZen4 = cpu.isZen4 && !cpu.isZen5;
-  Prefetch few = isOnlyZen4 ? Prefetch::None : cpu.isZen5 ? Prefetch::Ahead : Prefetch::NextColumns;
-  Prefetch eight = isOnlyZen4 ? Prefetch::AheadSecond : few;
-  Prefetch many = isOnlyZen4 && !areIntegers ? Prefetch::None : Prefetch::NextColumns;
-  return {{1, isOnlyZen4 ? PanelColumns : 128},
-          {.rows = 4, .columns = cpu.isZen4 ? 32 : 64, .prefetch = few},
-          {.rows = 8, .columns = 32, .prefetch = eight},
-          {.rows = 6, .columns = 64, .serves = 12, .prefetch = many},
-          {.rows = 8, .columns = 32, .prefetch = many}};
+  MatmulTile one{1, 128}, few{.rows = 4, .columns = 64}, eight{.rows = 8, .columns = 32};
+  MatmulTile twelve{.rows = 6, .columns = 64, .serves = 12}, many{.rows = 8, .columns = 32};
+  few.prefetch = eight.prefetch = twelve.prefetch = many.prefetch = Prefetch::NextColumns;
+  switch (cpu.reading) {
+  case WeightReading::NextColumns:
+    break;
+  case WeightReading::PanelByPanel:
+    one.columns = few.columns = PanelColumns;
+    few.prefetch = Prefetch::None;
+    eight.prefetch = Prefetch::AheadSecond;
+    if (!areIntegers)
+      twelve.prefetch = many.prefetch = Prefetch::None;
+    break;
+  case WeightReading::Ahead:
+    few.columns = PanelColumns;
+    few.prefetch = eight.prefetch = Prefetch::Ahead;
+    break;
+  }
+  return {one, few, eight, twelve, many};
 }
 
 // 16 registers: 6 x 16 = 12 sums, 4 x 16 = 8, 1 x 64 = 8. Weights from memory are read by all rows in blocks
@@ -42,14 +49,14 @@ static std::vector<MatmulTile> wideTiles(const CpuTarget &cpu, bool areIntegers)
 // multiply-adds per weight are few, and four panels lie in four pages.
 static std::vector<MatmulTile> narrowTiles(bool streams) {
   if (streams)
-    return {{1, 64}, {1, 64, 16, 16}, {6, 16}};
-  return {{1, 64}, {4, 16}, {4, 16, 16, 64}, {6, 16}};
+    return {{1, 64}, {.rows = 1, .columns = 64, .serves = 16, .steps = 16}, {6, 16}};
+  return {{1, 64}, {4, 16}, {.rows = 4, .columns = 16, .serves = 16, .steps = 64}, {6, 16}};
 }
 
 // Plain x86-64 multiplies into a register of its own: 2 x 16 = 8 sums, 4 weights, 2 products.
 static std::vector<MatmulTile> baselineTiles(bool streams) {
   if (streams)
-    return {{1, 32}, {1, 32, 16, 16}, {2, 16}};
+    return {{1, 32}, {.rows = 1, .columns = 32, .serves = 16, .steps = 16}, {2, 16}};
   return {{1, 32}, {2, 16}};
 }
 
@@ -205,9 +212,10 @@ static const char *chooseFunction(const CpuTarget &cpu, const LinearInputs &inpu
       return inputs.weight.in > FewTerms ? "attnc_multiply_widened_vectors" : nullptr;
     if (cpu.hasWideFloatVectors())
       return inputs.weight.in > FewTerms ? "attnc_multiply_widened_vectors_wide" : nullptr;
-    if (!cpu.isZen4)
+    if (!cpu.hasFastPairs)
       return nullptr;
-    return cpu.isZen5 ? "attnc_multiply_bfloat_vectors_zen5" : "attnc_multiply_bfloat_vectors_zen4";
+    return cpu.reading == WeightReading::Ahead ? "attnc_multiply_bfloat_vectors_zen5"
+                                               : "attnc_multiply_bfloat_vectors_zen4";
   case WeightType::Integer:
     if (cpu.hasMatrixTiles)
       return "attnc_multiply_bytes";

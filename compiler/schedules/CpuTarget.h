@@ -16,22 +16,29 @@ enum class CpuClass { Baseline, Avx2, Avx512 };
 /// (Wide)ByteVectors, or by VNNI's instruction in (Wide)ByteDots. Matrix instructions go before all of these.
 enum class ByteSums { ByHalide, Split, Dots };
 
+/// How AVX-512's tiles of few rows read weights that come from memory: panels side by side, while they ask
+/// for the next ones (Intel's); one panel after the other, which the core fetches in time by itself (Zen 4);
+/// the same, but ahead into the first cache (Zen 5, which multiplies twice as fast).
+enum class WeightReading { NextColumns, PanelByPanel, Ahead };
+
 struct CpuTarget {
   CpuClass kind;
   int lanes;                   // float32 values in a register: 4, 8, 16
   bool hasMatrixTiles = false; // AMX, and the functions of MatrixTiles.c
-  bool isZen4 = false;         // or later: BfloatVectors.c, and a tile of its own
-  bool isZen5 = false;         // which asks for what few rows multiply early, into the first cache
+  bool hasFastPairs = false;   // of bfloat16 (which take Intel's cores twice the time): BfloatVectors.c
+  WeightReading reading = WeightReading::NextColumns;
   ByteSums byteSums = ByteSums::ByHalide;
+
+  bool operator==(const CpuTarget &) const = default;
 
   /// Of 16 registers of 8 floats: the functions of FloatVectors.c, and of StepAttention.c as it is for AVX2.
   bool hasNarrowVectors() const { return kind == CpuClass::Avx2; }
 
   /// Of 32 registers of 16 floats and no fast instructions for bfloat16: the function of WideFloatVectors.c.
-  bool hasWideFloatVectors() const { return kind == CpuClass::Avx512 && !hasMatrixTiles && !isZen4; }
+  bool hasWideFloatVectors() const { return kind == CpuClass::Avx512 && !hasMatrixTiles && !hasFastPairs; }
 
   /// External tiles of bfloat16 round rows of floats, too; those of narrow vectors widen both.
-  bool roundsRows() const { return hasMatrixTiles || isZen4; }
+  bool roundsRows() const { return hasMatrixTiles || hasFastPairs; }
 };
 
 /// `hasVnni`: AVX-512's, which Halide does not know of apart from other features.
@@ -43,8 +50,10 @@ inline CpuTarget describeCpu(const Halide::Target &target, bool hasVnni = false)
     return wide;
   }
   if (has(Halide::Target::AVX512_Zen4)) {
-    wide.isZen5 = target.processor_tune == Halide::Target::ZnVer5;
-    wide.isZen4 = wide.isZen5 || target.processor_tune == Halide::Target::ZnVer4;
+    const bool isZen5 = target.processor_tune == Halide::Target::ZnVer5;
+    wide.hasFastPairs = isZen5 || target.processor_tune == Halide::Target::ZnVer4;
+    if (wide.hasFastPairs)
+      wide.reading = isZen5 ? WeightReading::Ahead : WeightReading::PanelByPanel;
     return wide;
   }
   if (has(Halide::Target::AVX512_Skylake)) {

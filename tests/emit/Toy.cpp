@@ -40,12 +40,12 @@ void buildToy(const std::string &name, const std::string &folder, const std::str
   attnc::VariantSymbols variant{"x86-64", "", {"toy_linear", "toy_add_heads", "toy_twice"}};
   attnc::addDescriptor(*lowered, *parsed.module, name, variant, "0123456789abcdef0123456789abcdef");
   attnc::LinkJob job{name,
-                     {scratch + "/entries.o", scratch + "/shim.o", TOY_KERNELS},
+                     {scratch + "/entries.o", scratch + "/carried.a", TOY_KERNELS},
                      {name + "_descriptor"},
                      scratch,
                      folder};
-  std::string_view shim = attnc::halideShimObject();
-  ASSERT_EQ(llvm::toString(attnc::writeFile(job.objects[1], {shim.data(), shim.size()})), "");
+  std::string_view carried = attnc::carriedLibrary();
+  ASSERT_EQ(llvm::toString(attnc::writeFile(job.objects[1], {carried.data(), carried.size()})), "");
   ASSERT_EQ(llvm::toString(attnc::writeObject(*lowered, "x86_64-unknown-linux-gnu", job.objects[0])), "");
   ASSERT_EQ(llvm::toString(attnc::linkBundle(job)), "");
 }

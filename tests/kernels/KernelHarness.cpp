@@ -79,7 +79,7 @@ static bool mayUseTiles() {
 /// Whether this machine runs a variant, matrix instructions one by one if the environment asks for that. Zen
 /// 5's asks for AVX-VNNI to tell it from Zen 4, and does not use it.
 static bool isRunnable(const attnc::CpuVariant &variant) {
-  if (attnc::hasFastPairs(variant))
+  if (variant.name == "zen5")
     return attnc::runsHere(without(variant, "avx_vnni"));
   if (attnc::runsHere(variant) && (!attnc::hasMatrixTiles(variant) || mayUseTiles()))
     return true;
@@ -170,20 +170,12 @@ static std::string runtimeObject(const std::string &halide) {
   return path;
 }
 
-/// What bundles carry for kernels to call; hidden where none does.
-static std::string carriedObjects() {
-  std::string objects;
-  for (std::string_view object :
-       {attnc::matrixTilesObject(), attnc::bfloatVectorsObject(), attnc::byteVectorsObject(),
-        attnc::wideByteVectorsObject(), attnc::byteDotsObject(), attnc::wideByteDotsObject(),
-        attnc::floatVectorsObject(), attnc::wideFloatVectorsObject(), attnc::stepAttentionObject(),
-        attnc::wideStepAttentionObject()}) {
-    std::string path = testFolder() + "/carried" + std::to_string(objects.size()) + ".o";
-    if (!std::filesystem::exists(path))
-      std::ofstream(path, std::ios::binary) << object;
-    objects += path + " ";
-  }
-  return objects;
+/// What bundles carry for kernels to call. What Halide's runtime has is taken from there.
+static std::string carriedFile() {
+  std::string path = testFolder() + "/carried.a";
+  if (!std::filesystem::exists(path))
+    std::ofstream(path, std::ios::binary) << attnc::carriedLibrary();
+  return path;
 }
 
 namespace {
@@ -210,7 +202,7 @@ static std::optional<CompiledKernel> compiled(attn::KernelOp kernel, const std::
   }
   place->second.isTuned = *isTuned;
   std::string command = std::string(ATTNC_LINKER) + " -shared -o " + library + " " + object + " " +
-                        runtimeObject(variant.halide) + " " + carriedObjects();
+                        runtimeObject(variant.halide) + " " + carriedFile();
   if (std::system(command.c_str()) != 0) {
     ADD_FAILURE() << "cannot link: " << command;
     return std::nullopt;

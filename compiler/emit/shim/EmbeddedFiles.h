@@ -8,38 +8,8 @@
 
 namespace attnc {
 
-/// HalideShim.c, compiled for x86-64.
-std::string_view halideShimObject();
-
-/// MatrixTiles.c, compiled for x86-64 with AMX.
-std::string_view matrixTilesObject();
-
-/// BfloatVectors.c, compiled for x86-64 with AVX512_BF16.
-std::string_view bfloatVectorsObject();
-
-/// ByteVectors.c, compiled for x86-64 with AVX2.
-std::string_view byteVectorsObject();
-
-/// The same with AVX-512 (BW).
-std::string_view wideByteVectorsObject();
-
-/// ByteDots.c, compiled for x86-64 with AVX-VNNI.
-std::string_view byteDotsObject();
-
-/// WideByteDots.c, compiled for x86-64 with AVX-512 and VNNI.
-std::string_view wideByteDotsObject();
-
-/// FloatVectors.c, compiled for x86-64 with AVX2 and FMA.
-std::string_view floatVectorsObject();
-
-/// WideFloatVectors.c, compiled for x86-64 with AVX-512 (BW and VL).
-std::string_view wideFloatVectorsObject();
-
-/// StepAttention.c, compiled for x86-64 with AVX2 and FMA.
-std::string_view stepAttentionObject();
-
-/// The same with AVX-512.
-std::string_view wideStepAttentionObject();
+/// A static library for x86-64: what a bundle's entries and kernels call, the functions of this folder.
+std::string_view carriedLibrary();
 
 /// The text of attnrt/bundle.h.
 std::string_view bundleHeader();

@@ -1,7 +1,7 @@
 /* HalideShim.c - what compiled kernels ask of a Halide runtime, answered by the session's
  * attnrt_kernel_context. SPDX-License-Identifier: Apache-2.0
  *
- * Linked into every bundle, where its symbols are local, so that bundles do not meet in one process. It needs
+ * Linked into bundles, where its symbols are local, so that bundles do not meet in one process. It needs
  * no library, not even C's. A null context is allowed: loops run serially and errors are return codes only.
  */
 
@@ -17,36 +17,6 @@ int halide_do_par_for(void *user_context, attnrt_task task, int begin, int count
       return code;
   }
   return 0;
-}
-
-/* 16 bytes, anywhere. */
-typedef char piece __attribute__((vector_size(16), aligned(1), may_alias));
-
-/* From the end on: what is copied may lie in the way. */
-static void moveUp(const char *from, char *to, int64_t bytes) {
-  for (; bytes >= (int64_t)sizeof(piece); bytes -= sizeof(piece))
-    *(piece *)(to + bytes - sizeof(piece)) = *(const piece *)(from + bytes - sizeof(piece));
-  while (bytes-- > 0)
-    to[bytes] = from[bytes];
-}
-
-static void clear(char *to, int64_t bytes) {
-  const piece zeros = {0};
-  for (; bytes >= (int64_t)sizeof(piece); bytes -= sizeof(piece), to += sizeof(piece))
-    *(piece *)to = zeros;
-  while (bytes-- > 0)
-    to[bytes] = 0;
-}
-
-/* Sentences that were computed one after the other, `together` bytes each, come to lie `apart` bytes from
- * each other, which is no less. Behind each, attention reads what a `block` of keys reaches, for nothing:
- * these must be numbers. */
-void attnc_spread_sentences(char *first, int64_t sentences, int64_t together, int64_t apart, int64_t block) {
-  const int64_t gap = apart - together;
-  while (gap > 0 && sentences-- > 0) {
-    moveUp(first + sentences * together, first + sentences * apart, together);
-    clear(first + sentences * apart + together, gap < block ? gap : block);
-  }
 }
 
 static char *append(char *out, const char *end, const char *text) {
