@@ -12,6 +12,7 @@
 #include <immintrin.h>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <sys/mman.h>
 #include <thread>
 #include <vector>
@@ -19,6 +20,15 @@
 namespace attnc {
 
 constexpr int Rounds = 200000;
+
+namespace {
+struct Features {
+  std::string text;
+  bool has(const std::string &feature) const {
+    return (" " + text + " ").find(" " + feature + " ") != std::string::npos;
+  }
+};
+} // namespace
 
 template <typename Work> static double fastest(Work work) {
   using Clock = std::chrono::steady_clock;
@@ -113,22 +123,6 @@ ATTNC_SUM_LOOP(sumPairs, "vdpbf16ps", "zmm")
 ATTNC_SUM_PAIRS_LOOP(sumSaturatingProducts, "ymm")
 ATTNC_SUM_PAIRS_LOOP(sumSaturatingProductsWide, "zmm")
 
-double integerLimit(ByteInstructions instructions) {
-  switch (instructions) {
-  case ByteInstructions::Avx2:
-    return Rounds * 8.0 * 2 * 32 / fastest(sumSaturatingProducts);
-  case ByteInstructions::Avx512:
-    return Rounds * 8.0 * 2 * 64 / fastest(sumSaturatingProductsWide);
-  case ByteInstructions::AvxVnni:
-    return Rounds * 12.0 * 2 * 32 / fastest(sumProducts);
-  case ByteInstructions::Avx512Vnni:
-    return Rounds * 12.0 * 2 * 64 / fastest(sumProductsWide);
-  }
-  return 0;
-}
-
-double pairLimit() { return Rounds * 12.0 * 2 * 32 / fastest(sumPairs); }
-
 /// Numbers as in real work: zeros would run faster. Any bits but those of exponents at the end of the range
 /// do for bfloat16.
 constexpr int TileBytes = 1024;
@@ -160,7 +154,8 @@ struct TileData {
 ATTNC_TILE_LOOP(multiplyByteTiles, _tile_dpbusd)
 ATTNC_TILE_LOOP(multiplyBfloatTiles, _tile_dpbf16ps)
 
-__attribute__((target("amx-tile"))) double tileLimit(TileType type) {
+/// Tiles come from the first cache: two and two for four products.
+__attribute__((target("amx-tile"))) static double tileLimit(ProductType type) {
   static const TileData data;
   struct {
     unsigned char palette = 1, start = 0, reserved[14] = {};
@@ -169,19 +164,52 @@ __attribute__((target("amx-tile"))) double tileLimit(TileType type) {
   } shape;
   __asm__ volatile("" ::: "memory"); // the compiler does not know that all of it is read
   _tile_loadconfig(&shape);
-  auto work = type == TileType::Int8 ? multiplyByteTiles : multiplyBfloatTiles;
-  double products = 16.0 * 16 * (type == TileType::Int8 ? 64 : 32);
+  auto work = type == ProductType::Int8 ? multiplyByteTiles : multiplyBfloatTiles;
+  double products = 16.0 * 16 * (type == ProductType::Int8 ? 64 : 32);
   double limit = double(Rounds / 64) * 8 * 4 * 2 * products / fastest([&] { work(data); });
   _tile_release();
   return limit;
 }
 
-double arithmeticLimit(int lanes) {
-  if (lanes == 16)
+static double floatLimit(const Features &features) {
+  if (features.has("avx512f"))
     return Rounds * 12.0 * 2 * 16 / fastest(fuseWide);
-  if (lanes == 8)
+  if (features.has("fma"))
     return Rounds * 12.0 * 2 * 8 / fastest(fuseNarrow);
   return Rounds * 8.0 * 2 * 4 / fastest(multiplyAndAdd);
+}
+
+static double bfloatLimit(const Features &features) {
+  if (features.has("amx_bf16"))
+    return tileLimit(ProductType::Bf16);
+  return features.has("avx512_bf16") ? Rounds * 12.0 * 2 * 32 / fastest(sumPairs) : 0;
+}
+
+/// Sums of 32 bits: by three instructions, the first of which may saturate, or by VNNI's one.
+static double byteLimit(const Features &features) {
+  if (features.has("amx_int8"))
+    return tileLimit(ProductType::Int8);
+  if (features.has("avx512_vnni"))
+    return Rounds * 12.0 * 2 * 64 / fastest(sumProductsWide);
+  if (features.has("avx512bw"))
+    return Rounds * 8.0 * 2 * 64 / fastest(sumSaturatingProductsWide);
+  if (features.has("avx_vnni"))
+    return Rounds * 12.0 * 2 * 32 / fastest(sumProducts);
+  return features.has("avx2") ? Rounds * 8.0 * 2 * 32 / fastest(sumSaturatingProducts) : 0;
+}
+
+double productLimit(ProductType type, std::string_view text) {
+  const Features features{std::string(text)};
+  const double floats = floatLimit(features);
+  switch (type) {
+  case ProductType::F32:
+    return floats;
+  case ProductType::Bf16:
+    return std::max(floats, bfloatLimit(features));
+  case ProductType::Int8:
+    return std::max(floats, byteLimit(features));
+  }
+  return 0;
 }
 
 /// Read side by side, so that the prefetchers of many pages work at once: one stream alone is slower than a

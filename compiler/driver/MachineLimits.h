@@ -9,26 +9,17 @@
 
 #include <cstddef>
 #include <functional>
+#include <string_view>
 
 namespace attnc {
 
-/// Floating-point operations per second with vectors of `lanes` floats: 16 and 8 fused, 4 as multiply and
-/// add.
-double arithmeticLimit(int lanes);
+/// What is multiplied, be it weights or rows.
+enum class ProductType { F32, Bf16, Int8 };
 
-/// What sums up products of bytes and 8-bit integers in 32 bits, in vectors of 8 or 16 sums: three
-/// instructions, the first of which may saturate, or VNNI's one.
-enum class ByteInstructions { Avx2, Avx512, AvxVnni, Avx512Vnni };
-/// The same of such products.
-double integerLimit(ByteInstructions instructions);
-
-/// The same of pairs of bfloat16, summed up as floats (AVX512_BF16).
-double pairLimit();
-
-enum class TileType { Int8, Bf16 };
-/// The same of matrix instructions (AMX), whose tiles come from the first cache: two and two for four
-/// products. The process must have the system's permission.
-double tileLimit(TileType type);
+/// Operations per second on such numbers by the fastest of the instructions that `features` name, as
+/// /proc/cpuinfo does, separated by spaces; the machine must have them, and the process the system's
+/// permission for matrix instructions. Where none is faster, numbers are turned into floats.
+double productLimit(ProductType type, std::string_view features);
 
 /// Bytes per second read from `bytes` of memory, again and again.
 double readLimit(size_t bytes);

@@ -6,14 +6,13 @@
 #ifndef ATTNC_COMPILER_DRIVER_PROFILE_H
 #define ATTNC_COMPILER_DRIVER_PROFILE_H
 
+#include "compiler/driver/MachineLimits.h"
+
 #include <map>
 #include <string>
 #include <vector>
 
 namespace attnc {
-
-/// What a kernel multiplies, be it weights or rows.
-enum class ProductType { F32, Bf16, Int8 };
 
 /// One kernel in one entry, summed over a request.
 struct KernelLine {

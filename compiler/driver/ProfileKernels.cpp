@@ -3,8 +3,6 @@
 
 #include "compiler/driver/ProfileKernels.h"
 
-#include "compiler/driver/MachineLimits.h"
-
 #include <algorithm>
 #include <set>
 
@@ -42,29 +40,19 @@ const char *nameOf(ProductType type) {
 // Each thread reads its part of the bytes.
 Profile measureLimits(const Model &model, const nlohmann::json &manifest, int threads) {
   const std::string features = variantOf(model, manifest)["features"];
-  const auto has = [&](const char *feature) { return features.find(feature) != features.npos; };
   const std::vector<ProductType> products = productsOfKernels(model, manifest);
   const auto multiplies = [&](ProductType type) {
     return std::find(products.begin(), products.end(), type) != products.end();
   };
   Profile profile;
-  const int lanes = has("avx512f") ? 16 : has("avx2") ? 8 : 4;
-  profile.arithmeticLimit = together(threads, [&] { return arithmeticLimit(lanes); });
-  const auto bytesLimit = [&] {
-    return has("amx_int8")      ? tileLimit(TileType::Int8)
-           : has("avx512_vnni") ? integerLimit(ByteInstructions::Avx512Vnni)
-           : has("avx512bw")    ? integerLimit(ByteInstructions::Avx512)
-           : has("avx_vnni")    ? integerLimit(ByteInstructions::AvxVnni)
-           : has("avx2")        ? integerLimit(ByteInstructions::Avx2)
-                                : 0.0;
+  const auto limitOf = [&](ProductType type) {
+    return together(threads, [&] { return productLimit(type, features); });
   };
+  profile.arithmeticLimit = limitOf(ProductType::F32);
   if (multiplies(ProductType::Int8))
-    profile.int8Limit = std::max(together(threads, bytesLimit), profile.arithmeticLimit);
-  const auto roundedLimit = [&] {
-    return has("amx_bf16") ? tileLimit(TileType::Bf16) : has("avx512_bf16") ? pairLimit() : 0.0;
-  };
+    profile.int8Limit = limitOf(ProductType::Int8);
   if (multiplies(ProductType::Bf16))
-    profile.bf16Limit = std::max(together(threads, roundedLimit), profile.arithmeticLimit);
+    profile.bf16Limit = limitOf(ProductType::Bf16);
   const size_t largest = std::max<size_t>(size_t(128) << 20, manifest["weights"]["bytes"]);
   for (size_t bytes = size_t(512) << 10; bytes <= largest; bytes *= 4) // from the second caches to memory
     profile.readLimits[double(bytes)] = together(threads, [&] { return readLimit(bytes / threads); });

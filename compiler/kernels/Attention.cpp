@@ -14,7 +14,7 @@ using namespace Halide;
 namespace attnc {
 
 // Maxima are no lower than this, so that masked scores are far below every maximum.
-constexpr float LowestMaximum = 0.5f * MaskedScore;
+constexpr float LowestMaximum = ATTNC_LOWEST_MAXIMUM;
 
 // Keys whose masks are looked at together; divides every block.
 constexpr int SeenAtOnce = 16;

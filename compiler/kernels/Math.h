@@ -30,7 +30,7 @@ Halide::Expr erfFast(Halide::Expr x);
 /// Hyperbolic tangent, absolute error below 5e-7.
 Halide::Expr tanhFast(Halide::Expr x);
 
-/// 1 / (1 + e^-x).
+/// 1 / (1 + e^-x), absolute error below 2e-7.
 Halide::Expr sigmoidFast(Halide::Expr x);
 
 /// The bits of `x` rounded to bfloat16 (to the nearest, ties to even), whose lower half is zero. A NaN stays

@@ -28,7 +28,6 @@ static Func addMean(RowNormStages &stages, const RowNormInputs &inputs, const st
   Expr total = sumPairwise([&](int lane) -> Expr { return partial(prepend(lane, rows)); }, inputs.lanes);
   mean(rows) = total * (1.f / float(inputs.width));
   stages.partials.push_back(partial);
-  stages.partialDomains.push_back(block);
   stages.rowValues.push_back(mean);
   return mean;
 }

@@ -25,8 +25,7 @@ struct RowNormInputs {
 
 /// Per-row stages; each is indexed by the outer axes, partial sums by the lane before them.
 struct RowNormStages {
-  std::vector<Halide::Func> partials; // lane x outer...
-  std::vector<Halide::RDom> partialDomains;
+  std::vector<Halide::Func> partials;  // lane x outer...
   std::vector<Halide::Func> rowValues; // outer...
   Halide::Var lane{"lane"};
   Tensor result;

@@ -8,6 +8,8 @@
 #ifndef ATTNC_KERNELS_TENSOR_H
 #define ATTNC_KERNELS_TENSOR_H
 
+#include "compiler/kernels/StageLimits.h"
+
 #include <Halide.h>
 
 #include <functional>
@@ -43,7 +45,7 @@ struct PanelMatrix {
 
 /// Scores are set to this where a key is masked, and are masked where they are below half of it. It stands
 /// for minus infinity, which the compiler may assume not to occur (fast-math).
-constexpr float MaskedScore = -1e30f;
+constexpr float MaskedScore = ATTNC_MASKED_SCORE;
 
 } // namespace attnc
 

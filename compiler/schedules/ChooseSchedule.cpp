@@ -161,6 +161,14 @@ static void chooseRowTasks(MatmulSchedule &schedule, const ScheduleChoice &choic
       schedule.byRows ? std::max(ColumnsOfKeptRows, manyRows.columns) : schedule.columnsPerTask;
 }
 
+/// A tile that reaches past the weight sums its last panel several times, or has room for sums that there are
+/// not. Where there are few panels, LLVM sees the first, and shares sums of products among the copies: it
+/// adds in another order than in other tiles.
+static void fitToPanels(MatmulTile &tile, int panels) {
+  while (panels < FewPanels && panels * PanelColumns % tile.columns != 0)
+    tile.columns /= 2;
+}
+
 static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &shape,
                                        const ScheduleChoice &choice, bool shareTiles) {
   const auto [steps, group, out, areIntegers] = shape;
@@ -169,13 +177,8 @@ static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &
   if (!shareTiles)
     std::erase_if(schedule.tiles, [](const MatmulTile &tile) { return tile.isShared(); });
   applyChoice(schedule.tiles, choice);
-  // A tile that reaches past the weight sums its last panel several times. Where there are few panels, LLVM
-  // sees that, and shares sums of products among the copies: it adds in another order than in other tiles.
-  int panels = (out + PanelColumns - 1) / PanelColumns;
-  for (MatmulTile &tile : schedule.tiles)
-    while (panels < FewPanels && panels * PanelColumns % tile.columns != 0)
-      tile.columns /= 2;
   for (MatmulTile &tile : schedule.tiles) {
+    fitToPanels(tile, (out + PanelColumns - 1) / PanelColumns);
     tile.inOrder = sumsAreStrict(cpu);
     limitPrefetch(tile);
   }
@@ -264,9 +267,9 @@ static bool fitWideTiles(int out, const MatmulSchedule &schedule) {
   return schedule.columnsPerTask % 256 == 0 && (out % 256 == 0 || out % 128 != 0);
 }
 
-// 32 rows x 128 columns of sums are 16 KiB. Tiles take twice that where rows are prepared again for each:
-// those of pairs of bfloat16 whose width is no multiple of 32 are rounded, bytes are split into magnitudes
-// and signs.
+// 32 rows x 128 columns of sums are 16 KiB. Tiles take twice that where stages prepare rows again for each:
+// with AVX-512 and AMX those of bfloat16 are widened, or rounded where they are floats; bytes are split into
+// magnitudes and signs.
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs, const ScheduleChoice &choice) {
   const PanelMatrix &weight = inputs.weight;
   WeightType type = typeOf(inputs);
@@ -286,8 +289,7 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs, co
                       .byteOffset = splitsBytes ? 128 : 0};
   if (auto word = chosen(choice, "external_columns"); !word.empty())
     external.columns = numberOf(word);
-  while (weight.panels() < FewPanels && weight.panels() * PanelColumns % external.columns != 0)
-    external.columns /= 2;
+  fitToPanels(external, weight.panels());
   putExternal(schedule.tiles, external, cpu, type);
   schedule.columnsPerTask = std::max(schedule.columnsPerTask, external.columns);
   chooseRowTasks(schedule, choice);

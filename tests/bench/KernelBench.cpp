@@ -5,6 +5,7 @@
 // limit that is measured in the same run. One core. `KernelBench [part of a kernel's name [variant]]`.
 
 #include "compiler/driver/MachineLimits.h"
+#include "compiler/emit/CpuVariant.h"
 #include "tests/kernels/KernelHarness.h"
 #include "tests/reference/Interpret.h"
 
@@ -14,6 +15,7 @@
 #include <numeric>
 
 using namespace attnc::test;
+using attnc::ProductType;
 using reference::Array;
 
 namespace {
@@ -24,8 +26,8 @@ struct Measurement {
   double operations; // floating point
   double bytes;      // of weights that the caches near the core do not hold
   int64_t seen = 0;  // attention: keys that the mask, the last input, shows; 0: there is none
-  enum { Float, Int8, Bf16 } type = Float; // of the weights
-  bool readsOwn = false;                   // a step: row r reads source r, as the last input says
+  ProductType type = ProductType::F32; // of the weights
+  bool readsOwn = false;               // a step: row r reads source r, as the last input says
 };
 
 std::string linearText(int in, int out) {
@@ -148,7 +150,7 @@ std::vector<Measurement> measurements() {
                      2 * weights * double(rows),
                      bytes > 4e6 ? bytes : 0,
                      0,
-                     isInt8 ? Measurement::Int8 : Measurement::Bf16});
+                     isInt8 ? ProductType::Int8 : ProductType::Bf16});
     };
     for (int64_t rows : {256, 37, 32, 9, 8, 4, 1})
       stored(rows, 512, 512);
@@ -171,7 +173,7 @@ std::vector<Measurement> measurements() {
                        4.0 * 8 * 64 * pairs,
                        0,
                        0,
-                       rounded ? Measurement::Bf16 : Measurement::Float});
+                       rounded ? ProductType::Bf16 : ProductType::F32});
       }
   for (bool rounded : {false, true})
     for (auto [rows, keys] : {std::pair(1, 16), std::pair(1, 32), std::pair(1, 512), std::pair(64, 32)}) {
@@ -201,27 +203,26 @@ std::vector<Measurement> measurements() {
   return all;
 }
 
-/// Operations per second that `variant` can do with weights of this type.
-double limitOf(const Measurement &what, const Variant &variant, double arithmetic) {
-  bool hasTiles = variant.name == "amx";
-  if (what.type == Measurement::Int8 && hasTiles)
-    return attnc::tileLimit(attnc::TileType::Int8);
-  if (what.type == Measurement::Bf16 && hasTiles)
-    return attnc::tileLimit(attnc::TileType::Bf16);
-  bool isZen = variant.name.starts_with("zen");
-  if (what.type == Measurement::Int8 && (isZen || variant.name == "vnni" || variant.name == "cascadelake"))
-    return attnc::integerLimit(attnc::ByteInstructions::Avx512Vnni);
-  if (what.type == Measurement::Int8 && variant.name == "avxvnni")
-    return attnc::integerLimit(attnc::ByteInstructions::AvxVnni);
-  if (what.type == Measurement::Int8 && variant.name == "avx512")
-    return attnc::integerLimit(attnc::ByteInstructions::Avx512);
-  if (what.type == Measurement::Int8 && variant.name == "avx2")
-    return std::max(arithmetic, attnc::integerLimit(attnc::ByteInstructions::Avx2));
-  return what.type == Measurement::Bf16 && isZen ? attnc::pairLimit() : arithmetic;
+/// As `--target` names it.
+std::string nameOf(const Variant &variant) { return variant.name == "baseline" ? "x86-64" : variant.name; }
+
+/// What `variant` can do, per second.
+struct Limits {
+  std::map<ProductType, double> operations;
+  double bytes;
+};
+
+Limits limitsOf(const Variant &variant) {
+  const std::string features = llvm::cantFail(attnc::parseTargets(variant.halide)).front().features;
+  Limits limits{{}, attnc::readLimit(4 * 512 * 32000)};
+  for (ProductType type : {ProductType::F32, ProductType::Bf16, ProductType::Int8})
+    limits.operations[type] = attnc::productLimit(type, features);
+  return limits;
 }
 
-void measure(const Measurement &what, const Variant &variant, double arithmetic, double bandwidth) {
-  arithmetic = limitOf(what, variant, arithmetic);
+void measure(const Measurement &what, const Variant &variant, const Limits &limits) {
+  const double arithmetic = limits.operations.at(what.type);
+  double bandwidth = limits.bytes;
   TestKernel kernel(what.text);
   auto start = std::chrono::steady_clock::now();
   if (!kernel.load(variant))
@@ -244,7 +245,7 @@ void measure(const Measurement &what, const Variant &variant, double arithmetic,
   bool reads = what.bytes / bandwidth > what.operations / arithmetic;
   double rate = (reads ? what.bytes : what.operations) / seconds;
   std::printf("%-9s %-30s %9.1f us %7.1f %s %5.1f%% of the limit, error %.1e, built in %.2f s\n",
-              variant.name.c_str(), what.name.c_str(), seconds * 1e6, rate * 1e-9,
+              nameOf(variant).c_str(), what.name.c_str(), seconds * 1e6, rate * 1e-9,
               reads ? "GB/s    " : "GFLOP/s ", 100 * rate / (reads ? bandwidth : arithmetic), difference,
               compiling);
   std::fflush(stdout);
@@ -253,18 +254,32 @@ void measure(const Measurement &what, const Variant &variant, double arithmetic,
 } // namespace
 
 int main(int argc, char **argv) {
-  std::string wanted = argc > 1 ? argv[1] : "", wantedVariant = argc > 2 ? argv[2] : "";
-  for (const Variant &variant : runnableVariants()) {
-    if (variant.asserts || (!wantedVariant.empty() && variant.name != wantedVariant))
-      continue;
-    int lanes = variant.name == "baseline"                                    ? 4
-                : variant.name.starts_with("avx") && variant.name != "avx512" ? 8
-                                                                              : 16;
-    double arithmetic = attnc::arithmeticLimit(lanes), bandwidth = attnc::readLimit(4 * 512 * 32000);
-    std::printf("%-9s limits: %.1f GFLOP/s, %.1f GB/s\n", variant.name.c_str(), arithmetic * 1e-9,
-                bandwidth * 1e-9);
-    for (const Measurement &what : measurements())
-      if (what.name.find(wanted) != std::string::npos)
-        measure(what, variant, arithmetic, bandwidth);
+  const std::string wanted = argc > 1 ? argv[1] : "", wantedVariant = argc > 2 ? argv[2] : "";
+  std::vector<Measurement> chosen = measurements();
+  std::erase_if(chosen, [&](const Measurement &what) { return what.name.find(wanted) == std::string::npos; });
+  if (chosen.empty()) {
+    std::fprintf(stderr, "KernelBench: no kernel's name has '%s' in it\n", wanted.c_str());
+    return 2;
   }
+  std::string variants; // that there are
+  bool isFound = false;
+  for (const Variant &variant : runnableVariants()) {
+    const std::string name = nameOf(variant);
+    if (variant.asserts)
+      continue;
+    variants += " " + name;
+    if (!wantedVariant.empty() && name != wantedVariant)
+      continue;
+    isFound = true;
+    const Limits limits = limitsOf(variant);
+    std::printf("%-9s limits: %.1f GFLOP/s, %.1f GB/s\n", name.c_str(),
+                limits.operations.at(ProductType::F32) * 1e-9, limits.bytes * 1e-9);
+    for (const Measurement &what : chosen)
+      measure(what, variant, limits);
+  }
+  if (isFound)
+    return 0;
+  std::fprintf(stderr, "KernelBench: no variant '%s' runs here; those that do:%s\n", wantedVariant.c_str(),
+               variants.c_str());
+  return 2;
 }

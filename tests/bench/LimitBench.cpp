@@ -13,6 +13,7 @@
 #include <charconv>
 #include <iostream>
 #include <span>
+#include <string>
 #include <string_view>
 #include <sys/syscall.h>
 #include <thread>
@@ -21,38 +22,35 @@
 
 namespace {
 
-int lanes() { return __builtin_cpu_supports("avx512f") ? 16 : __builtin_cpu_supports("fma") ? 8 : 4; }
-
-/// Whether the machine has matrix instructions of a type, and the system lets this process use them.
-bool hasTiles(attnc::TileType type) {
+/// Whether the system lets this process use matrix instructions.
+bool mayUseTiles() {
   constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  const bool has =
-      type == attnc::TileType::Int8 ? __builtin_cpu_supports("amx-int8") : __builtin_cpu_supports("amx-bf16");
-  return has && syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
 }
 
-/// Of the fastest instructions that multiply this type; numbers of other types are turned into floats.
-double typeLimit(attnc::TileType type) {
-  if (hasTiles(type))
-    return attnc::tileLimit(type);
-  double limit = attnc::arithmeticLimit(lanes());
-  if (type == attnc::TileType::Bf16)
-    return __builtin_cpu_supports("avx512bf16") ? std::max(limit, attnc::pairLimit()) : limit;
-  if (__builtin_cpu_supports("avx512vnni"))
-    return attnc::integerLimit(attnc::ByteInstructions::Avx512Vnni);
-  if (__builtin_cpu_supports("avx512bw"))
-    return attnc::integerLimit(attnc::ByteInstructions::Avx512);
-  if (__builtin_cpu_supports("avxvnni"))
-    return attnc::integerLimit(attnc::ByteInstructions::AvxVnni);
-  return __builtin_cpu_supports("avx2") ? std::max(limit, attnc::integerLimit(attnc::ByteInstructions::Avx2))
-                                        : limit;
+/// What limits look for, as /proc/cpuinfo names it.
+std::string features() {
+  std::string text;
+  const auto add = [&](bool has, const char *name) { text += has ? std::string(" ") + name : ""; };
+  add(__builtin_cpu_supports("avx2"), "avx2");
+  add(__builtin_cpu_supports("fma"), "fma");
+  add(__builtin_cpu_supports("avxvnni"), "avx_vnni");
+  add(__builtin_cpu_supports("avx512f"), "avx512f");
+  add(__builtin_cpu_supports("avx512bw"), "avx512bw");
+  add(__builtin_cpu_supports("avx512vnni"), "avx512_vnni");
+  add(__builtin_cpu_supports("avx512bf16"), "avx512_bf16");
+  add(__builtin_cpu_supports("amx-int8") && mayUseTiles(), "amx_int8");
+  add(__builtin_cpu_supports("amx-bf16") && mayUseTiles(), "amx_bf16");
+  return text;
 }
 
 nlohmann::ordered_json limitsOf(int threads) {
   nlohmann::ordered_json limits = {{"threads", threads}};
-  limits["operations"]["f32"] = attnc::together(threads, [] { return attnc::arithmeticLimit(lanes()); });
-  limits["operations"]["bf16"] = attnc::together(threads, [] { return typeLimit(attnc::TileType::Bf16); });
-  limits["operations"]["int8"] = attnc::together(threads, [] { return typeLimit(attnc::TileType::Int8); });
+  const std::string all = features();
+  for (const auto &[name, type] :
+       {std::pair("f32", attnc::ProductType::F32), std::pair("bf16", attnc::ProductType::Bf16),
+        std::pair("int8", attnc::ProductType::Int8)})
+    limits["operations"][name] = attnc::together(threads, [&] { return attnc::productLimit(type, all); });
   for (size_t megabytes : {1, 4, 16, 32, 64, 144}) {
     const size_t bytes = megabytes << 20;
     limits["read"][std::to_string(bytes)] =

@@ -50,6 +50,7 @@ double exp2Exact(double x) { return std::exp2(x); }
 double expExact(double x) { return std::exp(x); }
 double logExact(double x) { return std::log(x); }
 double erfExact(double x) { return std::erf(x); }
+double sigmoidExact(double x) { return 1 / (1 + std::exp(-x)); }
 double tanhExact(double x) { return std::tanh(x); }
 
 TEST(MathTest, Exp2KeepsItsBound) {
@@ -67,6 +68,10 @@ TEST(MathTest, LogKeepsItsBound) {
 TEST(MathTest, ErfKeepsItsBound) { EXPECT_LT(largestError(erfFast, erfExact, absoluteError, -6, 6), 6e-7); }
 TEST(MathTest, TanhKeepsItsBound) {
   EXPECT_LT(largestError(tanhFast, tanhExact, absoluteError, -12, 12), 5e-7);
+}
+TEST(MathTest, SigmoidKeepsItsBound) {
+  EXPECT_LT(largestError(sigmoidFast, sigmoidExact, absoluteError, -100, 100), 2e-7);
+  EXPECT_LT(largestError(sigmoidFast, sigmoidExact, absoluteError, -4, 4), 2e-7);
 }
 TEST(MathTest, LargestDivisorOfLanesIsFound) {
   EXPECT_EQ(lanesDividing(72, 16), 8);

@@ -13,7 +13,7 @@
 
 /* Of a block of queries, of keys, of a head. */
 enum { QueryPanels = StageQueries / PanelColumns, KeyPanels = StageKeys / PanelColumns };
-enum { WidestSteps = StageColumns / 32 };
+enum { WidestSteps = StageColumns / StepWidth };
 
 typedef struct {
   buffer *queries; /* float width x query x block of queries, head, batch */
@@ -80,17 +80,17 @@ static inline __attribute__((always_inline)) void turnStep(const uint8_t *rows, 
 
 /* 16 keys become half a panel; those past `present`, and what fills up the width, are zero. */
 static inline void turnTile(const uint8_t *rows, const memory *of, int present, int width, uint8_t *to) {
-  int whole = present >= TileRows ? width / 32 : 0;
+  int whole = present >= TileRows ? width / StepWidth : 0;
   for (int step = 0; step < whole; ++step)
     if (of->bytes == FloatBytes)
-      turnStep(rows + step * 32 * FloatBytes, of->stride, FloatBytes, to + step * StepBytes);
+      turnStep(rows + step * StepWidth * FloatBytes, of->stride, FloatBytes, to + step * StepBytes);
     else
-      turnStep(rows + step * 32 * BfloatBytes, of->stride, BfloatBytes, to + step * StepBytes);
-  for (int step = whole; step < (width + 31) / 32; ++step) {
+      turnStep(rows + step * StepWidth * BfloatBytes, of->stride, BfloatBytes, to + step * StepBytes);
+  for (int step = whole; step < stepsOf(width); ++step) {
     uint8_t rounded[TileRows][TileBytes] __attribute__((aligned(64)));
     for (int row = 0; row < TileRows; ++row)
-      roundRow(rows + row * of->stride + step * 32 * of->bytes, of->bytes,
-               row < present ? width - step * 32 : 0, rounded[row], 32);
+      roundRow(rows + row * of->stride + step * StepWidth * of->bytes, of->bytes,
+               row < present ? width - step * StepWidth : 0, rounded[row], StepWidth);
     turnWords(rounded[0], TileBytes, to + step * StepBytes, GroupBytes);
   }
 }
@@ -98,7 +98,7 @@ static inline void turnTile(const uint8_t *rows, const memory *of, int present, 
 /* `count` keys become panels. */
 static inline void turnKeys(const memory *of, int count, int width,
                             uint8_t (*panels)[WidestSteps * StepBytes]) {
-  for (int first = 0; first < (count + 31) / 32 * 32; first += TileRows)
+  for (int first = 0; first < panelsOf(count) * PanelColumns; first += TileRows)
     turnTile(of->rows + first * of->stride, of, count - first, width,
              panels[first / PanelColumns] + first % PanelColumns * 4);
 }
@@ -110,7 +110,7 @@ typedef struct {
   float *maxima;
   float (*sums)[Lanes];
   const int32_t *starts, *ends; /* of keys that are seen */
-  int first, steps;             /* the first key, and so many times 32 */
+  int first, steps;             /* the first key, and so many times StepWidth */
 } queriesByKeys;
 
 /* Those of 16 keys that a query sees. */
@@ -129,8 +129,8 @@ static inline __attribute__((always_inline)) __m512 decayOf(const queriesByKeys 
   __m512 rows[TileRows];
   for (int row = 0; row < TileRows; ++row) {
     const float *scores = q->scores + row * StageKeys;
-    __m512 highest = _mm512_set1_ps(LOWEST_MAXIMUM), other = highest;
-    for (int place = 0; place < q->steps * 32; place += 32) {
+    __m512 highest = _mm512_set1_ps(ATTNC_LOWEST_MAXIMUM), other = highest;
+    for (int place = 0; place < q->steps * StepWidth; place += StepWidth) {
       highest = _mm512_mask_max_ps(highest, seenKeys(q, row, place, seeAll), highest,
                                    _mm512_load_ps(scores + place));
       other = _mm512_mask_max_ps(other, seenKeys(q, row, place + 16, seeAll), other,
@@ -149,7 +149,7 @@ static inline __attribute__((always_inline)) void weighRow(const queriesByKeys *
                                                            const int seeAll) {
   const float *scores = q->scores + row * StageKeys;
   __m512 highest = _mm512_set1_ps(q->maxima[row]), sum = _mm512_setzero_ps(), odds = sum;
-  for (int place = 0; place < q->steps * 32; place += 32) {
+  for (int place = 0; place < q->steps * StepWidth; place += StepWidth) {
     __m512 even =
         powerWhere(seenKeys(q, row, place, seeAll), _mm512_sub_ps(_mm512_load_ps(scores + place), highest));
     __m512 odd = powerWhere(seenKeys(q, row, place + 16, seeAll),
@@ -217,13 +217,13 @@ static inline range rangeOf(const int32_t *starts, const int32_t *ends) {
 /* Rounds queries and finds what they see; the range of all of them. */
 static inline range beginAttention(const attention *a, workplace *w, int panels) {
   long stride = a->queries->axes[1].stride * (long)FloatBytes;
-  int steps = (a->width + 31) / 32;
+  int steps = stepsOf(a->width);
   const int32_t *starts = (const int32_t *)a->bounds->host, *ends = starts + a->bounds->axes[1].stride;
   for (int query = 0; query < panels * PanelColumns; ++query)
     roundRow(a->queries->host + query * stride, FloatBytes, a->width, w->queries + query * steps * TileBytes,
-             steps * 32);
+             steps * StepWidth);
   for (int query = 0; query < panels * PanelColumns; ++query) {
-    w->maxima[query] = LOWEST_MAXIMUM;
+    w->maxima[query] = ATTNC_LOWEST_MAXIMUM;
     _mm512_store_ps(w->sums[query], _mm512_setzero_ps());
   }
   range all = rangeOf(starts, ends);
@@ -238,7 +238,7 @@ static inline range beginAttention(const attention *a, workplace *w, int panels)
 /* Divides what was mixed by the sums of weights; what sees no key is zero. */
 static inline void endAttention(const attention *a, workplace *w, int panels) {
   long stride = a->context->axes[1].stride;
-  int columns = (a->valueWidth + 31) / 32 * 32;
+  int columns = panelsOf(a->valueWidth) * PanelColumns;
   for (int query = 0; query < panels * PanelColumns; query += TileRows) {
     float factors[TileRows] __attribute__((aligned(64)));
     __m512 rows[TileRows];
@@ -262,13 +262,13 @@ typedef struct {
 
 static inline view viewOf(const workplace *w, int panel, int slot, int first, int isLater) {
   const range *of = &w->panels[panel];
-  int skipped = most(of->first - first, 0) / 32, end = (least(of->end - first, StageKeys) + 31) / 32;
-  view v = {panel, slot, first + skipped * 32, skipped, end - skipped, isLater};
+  int skipped = most(of->first - first, 0) / StepWidth, end = stepsOf(least(of->end - first, StageKeys));
+  view v = {panel, slot, first + skipped * StepWidth, skipped, end - skipped, isLater};
   return v;
 }
 
 static inline block scoresOf(const attention *a, workplace *w, const view *v) {
-  int steps = (a->width + 31) / 32;
+  int steps = stepsOf(a->width);
   block b = {.rows = w->queries + v->panel * PanelColumns * steps * TileBytes,
              .rowBytes = steps * TileBytes,
              .panels = w->keys[v->skipped],
@@ -293,7 +293,7 @@ static inline block mixedOf(const attention *a, workplace *w, const view *v) {
              .sums = (uint8_t *)contextOf(a, v->panel),
              .sumBytes = a->context->axes[1].stride * 4L,
              .count = PanelColumns,
-             .panelCount = (a->valueWidth + PanelColumns - 1) / PanelColumns,
+             .panelCount = panelsOf(a->valueWidth),
              .steps = v->steps,
              .isLater = v->isLater};
   return b;
@@ -302,9 +302,9 @@ static inline block mixedOf(const attention *a, workplace *w, const view *v) {
 static inline void weighPanel(const attention *a, workplace *w, const view *v, products *meanwhile,
                               multiplier multiply) {
   const range *of = &w->panels[v->panel];
-  int seeAll = of->firstOfAll <= v->first && of->endOfAll >= v->first + v->steps * 32;
+  int seeAll = of->firstOfAll <= v->first && of->endOfAll >= v->first + v->steps * StepWidth;
   long stride = a->context->axes[1].stride;
-  int columns = (a->valueWidth + 31) / 32 * 32;
+  int columns = panelsOf(a->valueWidth) * PanelColumns;
   for (int half = 0; half < PanelColumns; half += TileRows) {
     int query = v->panel * PanelColumns + half;
     const int32_t *starts = (const int32_t *)a->bounds->host + query;
@@ -365,11 +365,11 @@ static inline int attend(const attention *a, multiplier multiply) {
   int panels = countPanels(a->context, &a->context->axes[1], a->count);
   unsigned begun = 0;
   range all = beginAttention(a, &w, panels);
-  int columns = (a->valueWidth + 31) / 32 * 32;
+  int columns = panelsOf(a->valueWidth) * PanelColumns;
   for (int first = all.first / StageKeys * StageKeys; first < all.end; first += StageKeys) {
     memory keys = findKeys(a->keys, a->context, first, a->keyGroup),
            values = findKeys(a->values, a->context, first, a->valueGroup);
-    int count = least(all.end - first, StageKeys), steps = (count + 31) / 32;
+    int count = least(all.end - first, StageKeys), steps = stepsOf(count);
     turnKeys(&keys, count, a->width, w.keys);
     for (int column = 0; column < columns; column += PanelColumns)
       pairUpRows(values.rows + column * values.bytes, &values, count, a->valueWidth - column, steps,

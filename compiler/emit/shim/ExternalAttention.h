@@ -90,11 +90,11 @@ static inline int turnRounded(buffer *queries, int width, buffer *words) {
   }
   uint8_t rounded[TileRows][StageColumns * BfloatBytes] __attribute__((aligned(64)));
   long stride = queries->axes[1].stride * (long)FloatBytes;
-  int steps = (width + 31) / 32;
+  int steps = stepsOf(width);
   for (int first = 0; first < panels->extent * PanelColumns; first += TileRows) {
     uint8_t *to = words->host + first / PanelColumns * (panels->stride * 4L) + first % PanelColumns * 4;
     for (int row = 0; row < TileRows; ++row)
-      roundRow(queries->host + (first + row) * stride, FloatBytes, width, rounded[row], steps * 32);
+      roundRow(queries->host + (first + row) * stride, FloatBytes, width, rounded[row], steps * StepWidth);
     for (int step = 0; step < steps; ++step)
       turnWords(rounded[0] + step * TileBytes, sizeof rounded[0], to + step * StepBytes, GroupBytes);
   }
@@ -117,7 +117,7 @@ static inline int scoreRounded(buffer *input, buffer *queries, int width, int ke
       askForKeys(input, sums, width, group);
     askAlike(queries, 2, sums);
     ask(&queries->axes[0], 0, PanelColumns);
-    ask(&queries->axes[1], 0, (width + 31) / 32 * TileRows);
+    ask(&queries->axes[1], 0, stepsOf(width) * TileRows);
     ask(&queries->axes[2], 0, sums->axes[0].extent / PanelColumns);
     return 0;
   }
@@ -286,7 +286,7 @@ static inline int mixRounded(const mixing *m,
              .sumBytes = m->context->axes[1].stride * 4L,
              .count = PanelColumns,
              .panelCount = (m->width + PanelColumns - 1) / PanelColumns,
-             .steps = (count + 31) / 32};
+             .steps = stepsOf(count)};
   for (int panel = 0; panel < b.panelCount; ++panel)
     pairUpRows(found.rows + first * found.stride + panel * PanelColumns * found.bytes, &found, count,
                m->width - panel * PanelColumns, b.steps, panels[panel]);

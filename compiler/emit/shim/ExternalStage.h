@@ -32,6 +32,7 @@ enum {
   TileBytes = 64,          /* of a row, taken by one step */
   LineBytes = 64,          /* that memory gives at a time */
   PanelColumns = 32,
+  StepWidth = 32,                   /* numbers of bfloat16 that one step takes of a row */
   GroupBytes = 128,                 /* one group of inputs of all columns of a panel */
   StepBytes = TileRows * GroupBytes /* what one step takes of a panel */
 };
@@ -42,6 +43,10 @@ enum {
 
 /* Loops of constant length whose arrays are to be registers. */
 #define UNROLL _Pragma("GCC unroll 24")
+
+/* Steps over a row of numbers, and panels of columns; the last may be filled up. */
+static inline int stepsOf(int numbers) { return (numbers + StepWidth - 1) / StepWidth; }
+static inline int panelsOf(int columns) { return (columns + PanelColumns - 1) / PanelColumns; }
 
 /* Asks for a line of memory, for the first cache (0) or the second (1). GCC leaves out loops that do nothing
  * but _mm_prefetch. */
@@ -111,8 +116,7 @@ static inline int answer(buffer *rows, buffer *panels, const buffer *sums, int w
  * for as well; so are panels. */
 static inline block place(const buffer *rows, const buffer *panels, const buffer *sums, int elementBytes) {
   const axis *column = &sums->axes[0], *row = &sums->axes[1], *panel = &panels->axes[panels->rank - 1];
-  int first = column->min / PanelColumns,
-      end = (column->min + column->extent + PanelColumns - 1) / PanelColumns;
+  int first = column->min / PanelColumns, end = panelsOf(column->min + column->extent);
   int lastRow = rows->axes[1].min + rows->axes[1].extent, lastPanel = panel->min + panel->extent;
   block b;
   b.rowBytes = (long)rows->axes[1].stride * elementBytes;

@@ -6,12 +6,9 @@
 #define ATTNC_COMPILER_EMIT_SHIM_FLOATLANES_H
 
 #include "ExternalStage.h"
+#include "compiler/kernels/StageLimits.h"
 
 #define INLINE static inline __attribute__((always_inline))
-
-/* Maxima of scores are no lower than this, so that masked scores are far below. */
-#define LOWEST_MAXIMUM (-0.5e30f)
-#define MASKED_SCORE (-1e30f)
 
 static inline int least(int a, int b) { return a < b ? a : b; }
 static inline int most(int a, int b) { return a > b ? a : b; }
@@ -59,7 +56,7 @@ INLINE floats maskedBut(floats scores, int begin, int end) {
   __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   __mmask16 begun = _mm512_cmp_epi32_mask(lane, _mm512_set1_epi32(begin), _MM_CMPINT_NLT);
   __mmask16 seen = _mm512_mask_cmp_epi32_mask(begun, lane, _mm512_set1_epi32(end), _MM_CMPINT_LT);
-  return _mm512_mask_mov_ps(broadcast(MASKED_SCORE), seen, scores);
+  return _mm512_mask_mov_ps(broadcast(ATTNC_MASKED_SCORE), seen, scores);
 }
 
 /* As many vectors as lanes become one, of what `combine` makes of each one's lanes. */
@@ -129,7 +126,7 @@ INLINE floats maskedBut(floats scores, int begin, int end) {
   __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   __m256i early = _mm256_cmpgt_epi32(_mm256_set1_epi32(begin), lane);
   __m256i seen = _mm256_andnot_si256(early, _mm256_cmpgt_epi32(_mm256_set1_epi32(end), lane));
-  return _mm256_blendv_ps(broadcast(MASKED_SCORE), scores, (floats)seen);
+  return _mm256_blendv_ps(broadcast(ATTNC_MASKED_SCORE), scores, (floats)seen);
 }
 
 INLINE floats acrossLanes(const floats *rows, floats (*combine)(floats, floats)) {

@@ -85,7 +85,7 @@ static void multiplyWidened(const block *b, int first, int inputs, int bytes, co
 /* The same of bfloat16. rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words. */
 int attnc_multiply_widened_vectors(buffer *rows, buffer *panels, int width, buffer *sums) {
   if (!rows->host || !panels->host || !sums->host)
-    return answer(rows, panels, sums, width, (width + 31) / 32 * TileRows);
+    return answer(rows, panels, sums, width, stepsOf(width) * TileRows);
   int bytes = bytesOf(rows);
   block b = place(rows, panels, sums, bytes);
   for (int first = 0; first < width && b.count > 0 && b.panelCount > 0; first += WidenedInputs) {

@@ -10,12 +10,12 @@
 
 #include "ExternalStage.h"
 
-enum { StepWidth = TileBytes / BfloatBytes, BlockSteps = 16, BlockWidth = BlockSteps * StepWidth };
+enum { BlockSteps = 16, BlockWidth = BlockSteps * StepWidth };
 
 /* Has `multiply` add up a block whose rows are numbers of so many bytes, prepared block by block of inputs,
  * in an order that depends on the width alone. */
 static inline void multiplyPrepared(block b, int bytes, int width, void (*multiply)(const block *)) {
-  int steps = (width + StepWidth - 1) / StepWidth;
+  int steps = stepsOf(width);
   if (bytes == PreparedBytes && width % StepWidth == 0) {
     b.steps = steps;
     if (b.count > 0 && b.panelCount > 0)
@@ -45,7 +45,7 @@ static inline void multiplyPrepared(block b, int bytes, int width, void (*multip
 static inline int multiplyPairs(buffer *rows, buffer *panels, int width, buffer *sums,
                                 void (*multiply)(const block *)) {
   if (!rows->host || !panels->host || !sums->host)
-    return answer(rows, panels, sums, width, (width + StepWidth - 1) / StepWidth * TileRows);
+    return answer(rows, panels, sums, width, stepsOf(width) * TileRows);
   multiplyPrepared(place(rows, panels, sums, bytesOf(rows)), bytesOf(rows), width, multiply);
   return 0;
 }

@@ -23,7 +23,7 @@ static inline __m512 load(const uint8_t *from, int bytes, long place, __mmask16 
 /* Rounds `count` floats to bfloat16, or takes what is rounded, and fills up with zeros to `width`, a multiple
  * of 32. */
 static inline void roundRow(const uint8_t *from, int bytes, int count, uint8_t *to, int width) {
-  int i = 0, whole = bytes == FloatBytes ? (count < width ? count : width) / 32 * 32 : 0;
+  int i = 0, whole = bytes == FloatBytes ? (count < width ? count : width) / StepWidth * StepWidth : 0;
   for (; i < whole; i += 32) { /* nearly all, without masks */
     const float *numbers = (const float *)from + i;
     roundVectors(_mm512_loadu_ps(numbers), _mm512_loadu_ps(numbers + 16), to + 2 * i);

@@ -9,7 +9,6 @@
  */
 
 #include "FloatLanes.h"
-#include "compiler/kernels/StageLimits.h"
 
 enum { Pair = 2 * Lanes /* columns that are read at once */, UsualColumns = 64 };
 
@@ -290,7 +289,7 @@ static int attendStep(const step *s) {
     float *context = (float *)s->context->host + i * (long)head->stride;
     for (int column = 0; column < s->valueWidth; column += Lanes)
       storeFloats(context + column, noFloats());
-    ofHeads[i] = (softmax){LOWEST_MAXIMUM, 0};
+    ofHeads[i] = (softmax){ATTNC_LOWEST_MAXIMUM, 0};
   }
   places keys[2], values;
   keyBlock now = blockAt(s->context->axes[4].min, start / StageKeys * StageKeys, end);

@@ -24,6 +24,7 @@ int attnc_multiply_byte_dots_wide(buffer *rows, buffer *panels, int steps, buffe
     return answer(rows, panels, sums, steps * TileBytes, steps * TileRows);
   block b = place(rows, panels, sums, 1);
   b.steps = steps;
+  /* Asked for into the first cache, they come later where they are in the second one. */
   static const reading ahead = {.stripes = usualStripes, .asksFrom = 3, .cache = 1};
   multiplyStripes(&b, &ahead);
   return 0;

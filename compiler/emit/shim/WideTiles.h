@@ -2,9 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * An input is 4 bytes, some numbers that an instruction multiplies with as many weights of a column and adds
- * to a sum. Whoever includes this defines before `addProducts`, which does so for 16 columns, and
- * OneRowPanels: how many panels one row usually meets at once, for as many sums under way as the
- * instruction's latency asks for. A tile's sums stay in registers, and are added up input by input whatever
+ * to a sum. Whoever includes this defines before: `weightsOf` (a group's weights for one of its numbers),
+ * `addProducts` (to 16 columns' sums), GroupNumbers (numbers in a word of weights, each with inputs of its
+ * own) and OneRowPanels (panels that one row usually meets at once, for as many sums under way as the
+ * instruction's latency asks for). A tile's sums stay in registers, and are added up input by input whatever
  * the tile, so that a row's do not depend on how many there are.
  */
 
@@ -12,11 +13,11 @@
 #define ATTNC_COMPILER_EMIT_SHIM_WIDETILES_H
 
 #include "ExternalStage.h"
+#include "compiler/kernels/StageLimits.h"
 
 enum {
   MostTileRows = 12,
-  MostFewRows = 8,       /* they read a panel at a time, and wait for it */
-  BytesAhead = 12 << 10, /* as in PrefetchPanels.h, of a panel of up to 512 inputs */
+  MostFewRows = 8, /* they read a panel at a time, and wait for it */
   StepLines = StepBytes / LineBytes,
   MostSums = 24, /* of 32 registers; weights and inputs take the others */
   MostPanels = 8,

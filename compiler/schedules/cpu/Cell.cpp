@@ -14,7 +14,7 @@ static void scheduleClass(CellStages &stages, Stage stage, size_t index, const M
   MatmulTile tile = schedule.tiles[index];
   bool anyRows = index + 1 == schedule.tiles.size();
   std::string suffix = std::to_string(index);
-  Var columnTile("columnTile" + suffix), rowTile("rowTile" + suffix), column("inTile" + suffix),
+  Var columnTile("columnTile" + suffix), rowTile(RowTileLoop + suffix), column("inTile" + suffix),
       row("inRows" + suffix);
   Var columnTask("columnTask" + suffix), rowTask("rowTask" + suffix), task("task" + suffix);
   TailStrategy columns = stages.columns % tile.columns ? TailStrategy::GuardWithIf : TailStrategy::RoundUp;

@@ -85,7 +85,7 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
   MatmulTile tile = schedule.tiles[index];
   bool anyRows = index + 1 == schedule.tiles.size();
   std::string suffix = std::to_string(index);
-  Var columnTile("columnTile" + suffix), rowTile("rowTile" + suffix), column("inTile" + suffix),
+  Var columnTile("columnTile" + suffix), rowTile(RowTileLoop + suffix), column("inTile" + suffix),
       row("inRows" + suffix), columnBlock("columnBlock" + suffix);
   Var columnTask("columnTask" + suffix), rowTask("rowTask" + suffix), task("task" + suffix);
   // Widths that whole tiles fill need no guard; others store under a mask.

@@ -79,7 +79,7 @@ class PrefetchPanels : public IRMutator {
       return readAhead(loop, FirstCache);
     if (loop->name.find(ReadingAheadSecondLoop) != loop->name.npos)
       return readAhead(loop, SecondCache);
-    if (loop->name.find(".rowTile") == loop->name.npos)
+    if (loop->name.find(std::string(".") + RowTileLoop) == loop->name.npos)
       return IRMutator::visit(loop);
     const For *around = std::exchange(rows, loop);
     Stmt visited = IRMutator::visit(loop);

@@ -5,18 +5,23 @@
 #define ATTNC_SCHEDULES_CPU_PREFETCH_PANELS_H
 
 #include "Halide.h"
+#include "compiler/kernels/StageLimits.h"
 
 #include <memory>
 
 namespace attnc {
 
-/// Loops over a matmul's input that carry these in their names fetch the next tile's weights, or their own,
-/// of one panel, some iterations ahead, for the first or for the second cache.
-constexpr const char *PrefetchingLoop = "prefetching", *ReadingAheadLoop = "readingAhead",
-                     *ReadingAheadSecondLoop = "readingIntoSecond";
+// Loops over a matmul's input that carry one of these in their names ask for weights.
 
-/// How far: less than half of a first cache of 32 KiB.
-constexpr int BytesAhead = 12 << 10;
+/// For the next tile's.
+constexpr const char *PrefetchingLoop = "prefetching";
+/// For their own, of one panel, `BytesAhead` on, for the first cache.
+constexpr const char *ReadingAheadLoop = "readingAhead";
+/// The same, for the second cache.
+constexpr const char *ReadingAheadSecondLoop = "readingIntoSecond";
+
+/// The name, but for a suffix, of the loop over row tiles around them: each asks for its share.
+constexpr const char *RowTileLoop = "rowTile";
 
 /// A pass over lowered code. The first row tile that meets a tile of columns waits for its weights, which
 /// come from memory; the others find them in the second cache. So that memory and core work side by side,

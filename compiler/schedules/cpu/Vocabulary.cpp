@@ -53,7 +53,7 @@ static void scheduleClass(VocabularyStages &stages, Stage stage, size_t index,
   MatmulTile tile = schedule.tiles[index];
   bool anyRows = index + 1 == schedule.tiles.size();
   std::string suffix = std::to_string(index);
-  Var tileOfPanels("tileOfPanels" + suffix), rowTile("rowTile" + suffix), panelTask("panelTask" + suffix);
+  Var tileOfPanels("tileOfPanels" + suffix), rowTile(RowTileLoop + suffix), panelTask("panelTask" + suffix);
   Var rowTask("rowTask" + suffix), task("task" + suffix), panel("inTile" + suffix);
   int tilesPerTask = std::max(1, schedule.columnsPerTask / (panelsPerTile(tile) * PanelColumns));
   stage.split(stages.panel, tileOfPanels, panel, panelsPerTile(tile), TailStrategy::GuardWithIf)
