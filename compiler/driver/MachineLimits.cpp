@@ -12,6 +12,7 @@
 #include <immintrin.h>
 #include <memory>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <sys/mman.h>
 #include <thread>
@@ -240,10 +241,17 @@ double readLimit(size_t bytes) {
 double together(int threads, const std::function<double()> &limit) {
   std::vector<double> rates(threads);
   std::vector<std::thread> running;
-  for (double &rate : rates)
-    running.emplace_back([&] { rate = limit(); });
+  running.reserve(rates.size());
+  try {
+    for (double &rate : rates)
+      running.emplace_back([&] { rate = limit(); });
+  } catch (const std::exception &) { // said below
+  }
   for (std::thread &thread : running)
     thread.join();
+  if (running.size() < rates.size())
+    throw std::runtime_error("only " + std::to_string(running.size()) + " of " + std::to_string(threads) +
+                             " threads could be started to measure the machine's limits");
   return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 

@@ -25,7 +25,7 @@ double productLimit(ProductType type, std::string_view features);
 double readLimit(size_t bytes);
 
 /// The sum of what `threads` cores reach when all measure one of these at once: they share memory, caches and
-/// the package's power.
+/// the package's power. Throws std::runtime_error where the system has no such number of threads.
 double together(int threads, const std::function<double()> &limit);
 
 } // namespace attnc

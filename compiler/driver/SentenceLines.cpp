@@ -92,18 +92,23 @@ Ids parseIds(const std::string &text) {
 }
 
 std::vector<std::string> LineReader::read(size_t limit) {
+  constexpr size_t longest = 16u << 20; // what tokenizers take
   std::vector<std::string> lines;
-  size_t begin = 0;
+  size_t begin = 0, searched = 0;
   while (lines.size() < limit) {
-    const size_t end = buffer.find('\n', begin);
+    const size_t end = buffer.find('\n', std::max(begin, searched));
     if (end == std::string::npos && !hasEnded && (lines.empty() || isReady())) {
       buffer.erase(0, std::exchange(begin, 0));
+      searched = buffer.size();
+      if (searched > longest)
+        failAtLines(count + 1, 1, "has more than " + std::to_string(longest) + " bytes");
       hasEnded = !fill();
       continue;
     }
     if (end == std::string::npos && (!hasEnded || begin == buffer.size()))
       break; // the rest of a line is still to come, or there is none
     lines.push_back(buffer.substr(begin, end - begin));
+    ++count;
     begin = end == std::string::npos ? buffer.size() : end + 1;
     if (lines.back().ends_with('\r'))
       lines.back().pop_back();

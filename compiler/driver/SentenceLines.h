@@ -66,6 +66,7 @@ private:
 
   int descriptor;
   std::string buffer;
+  size_t count = 0; // lines so far
   bool isFirst = true, hasEnded = false;
 };
 

@@ -65,22 +65,32 @@ llvm::Expected<BundleFolder> BundleFolder::create(llvm::StringRef destination) {
   return folder;
 }
 
-llvm::Error BundleFolder::refuseOtherFiles() const {
-  const std::set<std::string> own = bundleFiles(destination);
+/// The first file in `folder`, by name, that the bundle there does not have.
+static std::optional<std::string> findOtherFile(const std::string &folder) {
+  const std::set<std::string> own = bundleFiles(folder);
   std::set<std::string> others;
   std::error_code code;
-  for (fs::directory_iterator file(destination, code), end; file != end && !code; file.increment(code))
+  for (fs::directory_iterator file(folder, code), end; file != end && !code; file.increment(code))
     if (std::string name = llvm::sys::path::filename(file->path()).str(); !own.count(name))
       others.insert(name);
-  return others.empty()
-             ? llvm::Error::success()
-             : llvm::createStringError(destination + " holds '" + *others.begin() +
-                                       "', which is not a file of the bundle there and would be lost; the "
-                                       "folder is left as it is");
+  return others.empty() ? std::nullopt : std::optional(*others.begin());
+}
+
+static llvm::Error wouldLose(const std::string &file, const std::string &folder) {
+  return llvm::createStringError(folder + " holds '" + file +
+                                 "', which is not a file of the bundle there and would be lost; the folder "
+                                 "is left as it is");
+}
+
+llvm::Error BundleFolder::refuseOtherFiles() {
+  refusesOthers = true;
+  const std::optional<std::string> other = findOtherFile(destination);
+  return other ? wouldLose(*other, destination) : llvm::Error::success();
 }
 
 BundleFolder::BundleFolder(BundleFolder &&other) noexcept
-    : destination(std::move(other.destination)), temporary(std::move(other.temporary)) {
+    : destination(std::move(other.destination)), temporary(std::move(other.temporary)),
+      refusesOthers(other.refusesOthers) {
   other.temporary.clear();
 }
 
@@ -106,6 +116,19 @@ static int exchangeNames(const std::string &folder, const std::string &name) {
   return rename(aside.c_str(), folder.c_str());
 }
 
+/// Of what came to the folder after it was looked at.
+llvm::Error BundleFolder::giveBackOtherFiles() {
+  const std::optional<std::string> other = findOtherFile(temporary);
+  if (!other)
+    return llvm::Error::success();
+  if (exchangeNames(temporary, destination) == 0)
+    return wouldLose(*other, destination);
+  const std::string kept = std::exchange(temporary, "");
+  return failed("the bundle is at " + destination + "; what was there before, with '" + *other + "', is at " +
+                    kept,
+                std::error_code(errno, std::generic_category()));
+}
+
 llvm::Error BundleFolder::commit() {
   if (wasInterrupted())
     return llvm::createStringError("interrupted");
@@ -121,6 +144,8 @@ llvm::Error BundleFolder::commit() {
                   std::error_code(errno, std::generic_category()));
   if (!isThere)
     temporary.clear();
+  else if (refusesOthers)
+    return giveBackOtherFiles();
   return llvm::Error::success();
 }
 

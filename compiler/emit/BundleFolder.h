@@ -17,8 +17,9 @@ class BundleFolder {
 public:
   /// Fails where `destination` exists and is not a bundle, or its parent cannot be written.
   static llvm::Expected<BundleFolder> create(llvm::StringRef destination);
-  /// Fails where the bundle that would be replaced stands beside files of somebody else, which would be lost.
-  llvm::Error refuseOtherFiles() const;
+  /// Fails where the bundle that would be replaced stands beside files of somebody else, which would be lost;
+  /// so does commit() from here on.
+  llvm::Error refuseOtherFiles();
   BundleFolder(BundleFolder &&other) noexcept;
   ~BundleFolder();
 
@@ -31,8 +32,11 @@ public:
 
 private:
   BundleFolder() = default;
+  llvm::Error giveBackOtherFiles();
+
   std::string destination;
   std::string temporary; // empty: nothing to clean up
+  bool refusesOthers = false;
 };
 
 } // namespace attnc

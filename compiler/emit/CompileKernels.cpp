@@ -67,10 +67,11 @@ std::vector<std::string> runJobs(llvm::MutableArrayRef<Job> jobs, const KernelCo
   };
   const size_t threads = std::min<size_t>(jobs.size(), std::max(1u, std::thread::hardware_concurrency()));
   std::vector<std::thread> others;
+  others.reserve(threads);
   try {
     while (others.size() + 1 < threads)
       others.emplace_back(work);
-  } catch (const std::system_error &) { // no more threads: those that there are do all
+  } catch (const std::exception &) { // no more threads: those that there are do all
   }
   work();
   for (std::thread &other : others)

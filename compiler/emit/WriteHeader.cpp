@@ -184,10 +184,10 @@ void writeGraph(llvm::raw_ostream &out, const Json &manifest, size_t number) {
       << llvm::join(parameters, ",\n    ") << ") {\n"
       << signature.sizeVector() << "  void *const call_tensors[] = {"
       << llvm::join(signature.tensorNames, ", ")
-      << "};\n  const attnrt_invocation call = {call_context, call_tensors, call_sizes, call_arena, 0, "
+      << "};\n  const attnrt_invocation call_all = {call_context, call_tensors, call_sizes, call_arena, 0, "
          "call_weights,\n"
-      << "                                  call_variant->kernels};\n  return " << record
-      << ".run(&call);\n}\n\n";
+      << "                                      call_variant->kernels};\n  return " << record
+      << ".run(&call_all);\n}\n\n";
 }
 
 } // namespace

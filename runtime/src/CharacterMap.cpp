@@ -44,12 +44,36 @@ uint32_t valueOf(uint32_t unit) { return unit & 0x7fffffff; }
 uint32_t labelOf(uint32_t unit) { return unit & 0x800000ff; }
 size_t offsetOf(uint32_t unit) { return static_cast<size_t>(unit >> 10) << ((unit & 0x200) >> 6); }
 
+/// The bytes of a map's units, or none where the map is damaged.
+size_t unitBytes(std::string_view map) {
+  const size_t bytes = map.size() < 4 ? 0 : readUnit(map, 0);
+  return bytes % 4 || bytes > map.size() - 4 ? 0 : bytes;
+}
+
 } // namespace
+
+// A unit's children lie in the 256 units around its offset, and so does its value.
+bool isWholeCharacterMap(std::string_view bytes) {
+  constexpr size_t fanOut = 256;
+  const size_t count = unitBytes(bytes) / 4, places = bytes.size() - 4 - count * 4;
+  if (count == 0 || places == 0 || bytes.back() != '\0')
+    return false;
+  const auto unitAt = [&](size_t number) { return readUnit(bytes, 4 + number * 4); };
+  for (size_t number = 0; number < count; ++number) {
+    const uint32_t unit = unitAt(number);
+    if (unit >> 31) // a value
+      continue;
+    const size_t children = number ^ offsetOf(unit);
+    if (children / fanOut * fanOut + fanOut > count || (hasLeaf(unit) && valueOf(unitAt(children)) >= places))
+      return false;
+  }
+  return true;
+}
 
 CharacterMap::CharacterMap(const JsonReader &base64) {
   const std::string bytes = decodeBase64(base64);
-  const size_t trieBytes = bytes.size() < 4 ? 0 : readUnit(bytes, 0);
-  if (trieBytes == 0 || trieBytes % 4 || trieBytes > bytes.size() - 4)
+  const size_t trieBytes = unitBytes(bytes);
+  if (trieBytes == 0)
     base64.reject("is not a compiled map of characters");
   for (size_t at = 4; at < 4 + trieBytes; at += 4)
     units.push_back(readUnit(bytes, at));

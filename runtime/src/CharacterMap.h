@@ -11,6 +11,9 @@
 
 namespace attnrt {
 
+/// Whether no text leads out of a compiled map: for libraries that walk through one without looking.
+bool isWholeCharacterMap(std::string_view bytes);
+
 class CharacterMap {
 public:
   /// From the file's Base64 text.

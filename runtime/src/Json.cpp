@@ -9,10 +9,13 @@
 namespace attnrt {
 
 nlohmann::json parseJson(std::string_view text, const std::string &what) {
-  constexpr int deepest = 16; // more than any file of a bundle has
+  constexpr int deepest = 16; // more than any file of a bundle has, and so are the values
+  constexpr size_t mostValues = 8u << 20;
+  size_t values = 0;
   using Event = nlohmann::json::parse_event_t;
   std::vector<std::set<std::string>> keys; // of the objects that are open
   const auto watch = [&](int depth, Event event, const nlohmann::json &parsed) {
+    check(++values <= mostValues, ATTNRT_BAD_BUNDLE, what, ": has more than ", mostValues, " values");
     check(depth <= deepest, ATTNRT_BAD_BUNDLE, what, ": is nested more than ", deepest, " deep");
     if (event == Event::object_start)
       keys.emplace_back();

@@ -62,6 +62,7 @@ public:
 
 private:
   void encodePart(const std::string &text, std::vector<int32_t> &ids) const {
+    checkLength(text.size());
     std::vector<std::string> found;
     const auto status = processor.Encode(text, &found);
     check(status.ok(), ATTNRT_INVALID_ARGUMENT, "text cannot be split into pieces: ", status.ToString());

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
-#include <fstream>
 #include <link.h>
 #include <sys/stat.h>
 
@@ -42,12 +41,14 @@ std::string pathOfThisFile(const std::string &path) {
 
 /// A library that was cut short crashes the loader. The section headers are the end of the file.
 void refuseTruncated(const std::string &path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const auto size = static_cast<uint64_t>(file.tellg());
+  const MappedFile file(path);
+  const uint64_t size = file.content().size();
   ElfW(Ehdr) header;
-  file.seekg(0).read(reinterpret_cast<char *>(&header), sizeof header);
-  if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+  if (size < sizeof header)
     return; // the loader says why not
+  std::memcpy(&header, file.content().data(), sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+    return;
   const uint64_t headers = uint64_t{header.e_shnum} * header.e_shentsize;
   check(header.e_shoff <= size && headers <= size - header.e_shoff, ATTNRT_BAD_BUNDLE, path,
         ": is cut short: it has ", size, " bytes");

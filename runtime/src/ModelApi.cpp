@@ -242,6 +242,8 @@ attnrt_status attnrt_check_tokenizer(const char *folder, size_t size, const char
   return guard([&] {
     requirePointer(folder, "folder");
     requirePointer(description, "description");
+    check(vocabulary >= 1, ATTNRT_INVALID_ARGUMENT, "'vocabulary' is ", vocabulary, ", which is not in 1 to ",
+          INT32_MAX);
     const nlohmann::json parsed = parseJson({description, size}, "tokenizer");
     makeTokenizer(readTokenizerInfo({parsed, "tokenizer"}), folder, {vocabulary, std::nullopt});
   });

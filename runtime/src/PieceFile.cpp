@@ -3,9 +3,11 @@
 
 #include "PieceFile.h"
 
+#include "CharacterMap.h"
 #include "Failure.h"
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace attnrt {
@@ -24,28 +26,73 @@ uint64_t takeVarint(std::string_view &bytes) {
   return value;
 }
 
-/// Whether the pieces are followed by the rules that prepare a text (`normalizer_spec`, field 3). A file that
-/// is cut between two pieces lacks them; the library takes it all the same.
-bool isWhole(std::string_view bytes) {
-  constexpr uint64_t lengthDelimited = 2, normalizer = 3;
-  while (!bytes.empty()) {
-    const uint64_t tag = takeVarint(bytes);
-    if (tag == (normalizer << 3 | lengthDelimited))
-      return true;
-    const uint64_t length = takeVarint(bytes);
-    if ((tag & 7) != lengthDelimited || length > bytes.size())
-      return false;
-    bytes.remove_prefix(length);
+/// A field of a message: a number, or bytes (Protocol Buffers' encoding guide, "Message Structure").
+struct Field {
+  uint64_t number = 0;
+  std::string_view bytes;
+};
+
+/// Takes the next field off the front of a message; nothing where it is damaged. Pieces have no groups.
+std::optional<Field> takeField(std::string_view &message) {
+  const uint64_t tag = takeVarint(message);
+  size_t size = 0;
+  switch (tag & 7) {
+  case 0:
+    takeVarint(message);
+    break;
+  case 1:
+    size = 8;
+    break;
+  case 2:
+    size = takeVarint(message);
+    break;
+  case 5:
+    size = 4;
+    break;
+  default:
+    return std::nullopt;
   }
-  return false;
+  if (size > message.size() || tag >> 32 != 0)
+    return std::nullopt;
+  const Field field{tag >> 3, message.substr(0, size)};
+  message.remove_prefix(size);
+  return field;
+}
+
+/// Whether the library can walk through the `precompiled_charsmap` (field 2) of rules that prepare a text;
+/// none is well.
+bool hasWholeMap(std::string_view rules) {
+  constexpr uint64_t map = 2;
+  while (!rules.empty()) {
+    const auto field = takeField(rules);
+    if (!field || (field->number == map && !field->bytes.empty() && !isWholeCharacterMap(field->bytes)))
+      return false;
+  }
+  return true;
+}
+
+/// Whether the pieces are followed by the rules that prepare a text (`normalizer_spec`, field 3; those for
+/// outputs are field 5), and these are safe. A file that is cut between two pieces lacks them; the library
+/// takes it all the same.
+bool isWhole(std::string_view bytes) {
+  constexpr uint64_t normalizer = 3, denormalizer = 5;
+  bool isFound = false;
+  while (!bytes.empty()) {
+    const auto field = takeField(bytes);
+    if (!field)
+      return false;
+    if ((field->number == normalizer || field->number == denormalizer) && !hasWholeMap(field->bytes))
+      return false;
+    isFound = isFound || field->number == normalizer;
+  }
+  return isFound;
 }
 
 } // namespace
 
 void loadPieces(const std::string &path, const std::string &content,
                 sentencepiece::SentencePieceProcessor &processor) {
-  const bool isLoaded = processor.LoadFromSerializedProto(content).ok();
-  check(isLoaded && isWhole(content), ATTNRT_BAD_BUNDLE, path,
+  check(isWhole(content) && processor.LoadFromSerializedProto(content).ok(), ATTNRT_BAD_BUNDLE, path,
         ": is not a SentencePiece model, or a damaged one");
 }
 

@@ -3,6 +3,7 @@
 
 #include "Failure.h"
 #include "PieceFile.h"
+#include "TextPart.h"
 #include "Tokenizer.h"
 
 namespace attnrt {
@@ -18,6 +19,7 @@ public:
   }
 
   std::vector<int32_t> encode(std::string_view text) const override {
+    checkLength(text.size());
     std::vector<int> ids;
     const auto status = processor.Encode(text, &ids);
     check(status.ok(), ATTNRT_INVALID_ARGUMENT, "text cannot be split into pieces: ", status.ToString());

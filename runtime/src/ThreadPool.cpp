@@ -39,8 +39,8 @@ uint64_t ticks() {
 #endif
 }
 
-/// 2 to 4 microseconds of a processor's ticks: about what it costs until a thread that looks for work joins, and
-/// this one knows that it is done.
+/// 2 to 4 microseconds of a processor's ticks: about what it costs until a thread that looks for work joins,
+/// and this one knows that it is done.
 constexpr uint64_t shortTicks = 8192;
 
 template <typename Condition> bool spinUntil(Condition holds) {
@@ -151,11 +151,12 @@ void ShortLoops::note(const ParallelLoop &loop, uint64_t ticks) {
 }
 
 ThreadPool::ThreadPool(int count) {
+  threads.reserve(count > 1 ? count - 1 : 0);
   try {
     for (int i = 1; i < count; ++i)
       threads.emplace_back([this, i] { work(i); });
-  } catch (const std::system_error &) {
-    // The system has no more threads: those that started do the work, or the caller alone.
+  } catch (const std::exception &) {
+    // The system has no more threads, or no memory: those that started do the work, or the caller alone.
   }
 }
 

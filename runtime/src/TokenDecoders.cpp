@@ -13,6 +13,13 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
+void checkLengths(const Tokens &tokens) {
+  size_t bytes = 0;
+  for (const std::string &token : tokens)
+    bytes += token.size();
+  checkLength(bytes);
+}
+
 std::string joined(const Tokens &tokens) {
   std::string text;
   for (const std::string &token : tokens)
@@ -25,8 +32,10 @@ TokenDecoder makeSequenceOfTokenDecoders(const JsonReader &json) {
   for (const JsonReader &step : json.at("decoders").elements())
     steps.push_back(makeTokenDecoder(step));
   return [steps](Tokens &tokens) {
-    for (const TokenDecoder &step : steps)
+    for (const TokenDecoder &step : steps) {
       step(tokens);
+      checkLengths(tokens);
+    }
   };
 }
 
@@ -100,10 +109,12 @@ TokenDecoder makeBpe(const JsonReader &json) {
 TokenDecoder makeReplace(const JsonReader &json) {
   const Normalizer replace = makeNormalizer(json);
   return [replace](Tokens &tokens) {
+    size_t bytes = 0;
     for (std::string &token : tokens) {
       TextPart part{std::move(token)};
       replace(part);
       token = std::move(part.text);
+      checkLength(bytes += token.size());
     }
   };
 }

@@ -19,6 +19,10 @@ WeightFile::WeightFile(const std::string &folder, const WeightsInfo &info)
   const size_t rest = content.size() - sizeof headerBytes;
   check(headerBytes <= rest, ATTNRT_BAD_BUNDLE, path, ": the header claims ", headerBytes, " bytes, but ",
         rest, " are there");
+  const uint64_t mostHeaderBytes =
+      4096 + 1024 * uint64_t(info.tensors.size()); // what attnc writes has half of it
+  check(headerBytes <= mostHeaderBytes, ATTNRT_BAD_BUNDLE, path, ": the header has ", headerBytes,
+        " bytes, more than the manifest's tensors need");
   dataPart = content.substr(sizeof headerBytes + headerBytes);
   check(dataPart.size() == static_cast<uint64_t>(info.bytes), ATTNRT_BAD_BUNDLE, path, ": has ",
         dataPart.size(), " bytes of data, but the manifest says ", info.bytes);

@@ -248,6 +248,42 @@ class Compile(BundleTest):
         self.assertEqual(before, sorted(os.listdir(bundle)))
         self.assertEqual(["attend"], self.left_behind())
 
+    def test_files_that_come_while_a_bundle_is_compiled_are_not_lost(self):
+        bundle = self.compile_ok("attend", "--target", "x86-64")
+        before = read_folder(bundle)
+        running = subprocess.Popen([ATTNC, "compile", GRAPH, "-o", bundle, "--weights", self.weights, "--target", "avx2"],
+                                   stderr=subprocess.PIPE, text=True)
+        while len(self.left_behind()) < 2 and running.poll() is None:
+            time.sleep(0.001)
+        (bundle / "notes").write_text("slow")
+        error = running.communicate()[1]
+        self.assertEqual(1, running.returncode, error)
+        self.assertIn("attend holds 'notes', which is not a file of the bundle there and would be lost", error)
+        self.assertEqual({**before, "notes": b"slow"}, read_folder(bundle))
+        self.assertEqual(["attend"], self.left_behind())
+
+    def test_a_manifest_may_be_anything(self):
+        bundle = self.compile_ok("attend", "--target", "x86-64")
+        manifest = bundle / "manifest.json"
+        for text, error in ((b'{"weights":{"tensors":[]},"x":' + b"[" * 200000, "is nested more than 16 deep"),
+                            (b'{"weights":{"tensors":[]}}', "is not a manifest of a bundle"),
+                            (b"{", "is not JSON: the first mistake is at byte"), (bytes(65 << 20), f"is {65 << 20} bytes long, more than {64 << 20}")):
+            manifest.write_bytes(text)
+            self.refuse(1, f"{manifest}: {error}", "pack", bundle, self.weights)
+        manifest.unlink()
+        os.mkfifo(manifest)
+        self.refuse(1, f"{manifest}: is not a regular file", "pack", bundle, self.weights)
+        done = self.compile("attend", "--target", "x86-64")
+        self.assertIn("attend holds 'attend", done.stderr)
+        self.assertEqual(["attend"], self.left_behind())
+
+    def test_a_fifo_is_no_library(self):
+        bundle = self.compile_ok("attend", "--target", "x86-64")
+        library = bundle / "libattend_by_hand.so"
+        library.unlink()
+        os.mkfifo(library)
+        self.refuse(1, f"{library}: is not a regular file", "bench", bundle, "--sizes", "query=5,batch=2")
+
     def test_a_link_leads_to_the_bundle_that_is_replaced(self):
         bundle = self.compile_ok("attend", "--target", "x86-64")
         link = self.folder / "current"

@@ -26,13 +26,14 @@ class Headers(BundleTest):
 name: int
 graph:
   name: for
-  inputs: {{while: {shape}, while_: {shape}, "NULL": {shape}, INT_MAX: {shape}, errno: {shape}, call_sizes: {shape}, int_descriptor: {{shape: [linux, query, width: 20]}}}}
+  inputs: {{while: {shape}, while_: {shape}, "NULL": {shape}, INT_MAX: {shape}, errno: {shape}, call: {shape}, call_sizes: {shape}, int_descriptor: {{shape: [linux, query, width: 20]}}}}
   ops:
     b: {{add: [while, while_]}}
     Q: {{add: ["NULL", INT_MAX]}}
     c: {{add: [Q, errno]}}
     d: {{add: [b, c]}}
-    attnrt_invocation: {{add: [d, call_sizes]}}
+    e: {{add: [d, call]}}
+    attnrt_invocation: {{add: [e, call_sizes]}}
     int64_t: {{activation: int_descriptor, with: relu}}
   outputs: [attnrt_invocation, int64_t]
 """)

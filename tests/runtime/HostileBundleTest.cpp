@@ -220,6 +220,17 @@ TEST(HostileBundle, AHeaderLengthBeyondTheFileIsAnError) {
   }
 }
 
+TEST(HostileBundle, AHeaderThatIsTooLongForItsTensorsIsAnError) {
+  const toy::Folder folder;
+  const std::string header = folder.read("weights.safetensors").substr(8);
+  const std::string object = header.substr(0, header.find_last_of('}') + 1);
+  folder.write("weights.safetensors", weightFile(object));
+  EXPECT_EQ("", folder.loadError());
+  folder.write("weights.safetensors",
+               weightFile(R"({"__metadata__":{"x":")" + std::string(9000, 'x') + "\"}," + object.substr(1)));
+  EXPECT_TRUE(saysAbout(folder.loadError(), "more than the manifest's tensors need"));
+}
+
 TEST(HostileBundle, FlippedWeightBytesAreFoundWhenAskedFor) {
   const toy::Folder folder;
   std::string file = folder.read("weights.safetensors");

@@ -146,6 +146,14 @@ TEST(TokenizerJsonErrors, ATextThatWouldExplodeIsAnError) {
   EXPECT_THROW(make(all["tokenizer"].dump(), all["size"])->encode("aaaa"), attnrt::Failure);
 }
 
+TEST(TokenizerJsonErrors, OutputsThatWouldExplodeAreAnError) {
+  Json all = readExpectations("t5");
+  const auto ids = make(all["tokenizer"].dump(), all["size"])->encode(std::string(200, 'a'));
+  const Json step = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(60, 'a')}};
+  all["tokenizer"]["decoder"] = {{"type", "Sequence"}, {"decoders", Json(3, step)}}; // each token stays short
+  EXPECT_THROW(make(all["tokenizer"].dump(), all["size"])->decode(ids), attnrt::Failure);
+}
+
 TEST(TokenizerJsonErrors, BytesThatWouldDoubleAtEachStepAreAnError) {
   Json all = readExpectations("t5");
   const Json step = {

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 
 namespace {
 
@@ -105,6 +106,57 @@ TEST(SentencePiece, ModelsThatEndAfterAPieceAreErrors) {
   EXPECT_THROW(attnrt::makeTokenizer({attnrt::TokenizerKind::SentencePiece, "model.spm", "", "", ""},
                                      folder.path(), {1200, {}}),
                attnrt::Failure);
+}
+
+/// A field of bytes of a Protocol Buffers message.
+std::string field(int number, const std::string &bytes) {
+  std::string text(1, static_cast<char>(number << 3 | 2));
+  size_t left = bytes.size();
+  for (; left >= 0x80; left >>= 7)
+    text += static_cast<char>(0x80 | (left & 0x7f));
+  return text + static_cast<char>(left) + bytes;
+}
+
+/// A compiled map of characters of 256 units, all empty but those given, and these replacements.
+std::string characterMap(std::map<size_t, uint32_t> given, const std::string &replacements) {
+  std::vector<uint32_t> words(257, 0);
+  words[0] = 4 * 256;
+  for (const auto &[number, unit] : given)
+    words[1 + number] = unit;
+  return std::string(reinterpret_cast<const char *>(words.data()), 4 * words.size()) + replacements;
+}
+
+TEST(SentencePiece, MapsThatLeadOutOfThemselvesAreErrors) {
+  std::ifstream file(ATTNC_SOURCE_DIR "/examples/korean-english/tokenizer.model", std::ios::binary);
+  const std::string whole(std::istreambuf_iterator<char>(file), {});
+  constexpr uint32_t hasLeaf = 1u << 8, isValue = 1u << 31;
+  const auto makeWith = [&](const std::string &map) { // in rules that are joined to those before
+    const toy::Folder folder;
+    folder.write("model.spm", whole + field(3, field(2, map)));
+    attnrt::makeTokenizer({attnrt::TokenizerKind::SentencePiece, "model.spm", "", "", ""}, folder.path(),
+                          {1200, {}})
+        ->encode("text");
+  };
+  const uint32_t toUnit2 = 2u << 10 | hasLeaf | 't'; // of unit 't' ^ 1: its value is at 't' ^ 1 ^ 2
+  const std::map<size_t, uint32_t> good = {{0, 1u << 10}, {'t' ^ 1, toUnit2}, {'t' ^ 1 ^ 2, isValue | 1}};
+  EXPECT_NO_THROW(makeWith(characterMap(good, std::string("a\0b\0", 4))));
+  EXPECT_NO_THROW(makeWith(""));
+  EXPECT_THROW(makeWith(characterMap(good, std::string("a\0b", 3))), attnrt::Failure) << "no end";
+  EXPECT_THROW(makeWith(characterMap(good, std::string("\0", 1))), attnrt::Failure) << "no such place";
+  EXPECT_THROW(makeWith(characterMap({{0, 1u << 20}}, std::string("\0", 1))), attnrt::Failure)
+      << "no such unit";
+  EXPECT_THROW(makeWith(characterMap({{7, 1u << 9 | 1u << 18}}, std::string("\0", 1))), attnrt::Failure);
+  EXPECT_THROW(makeWith(characterMap({}, "")), attnrt::Failure) << "no replacements";
+  EXPECT_THROW(makeWith("\x07"), attnrt::Failure);
+  EXPECT_THROW(makeWith(std::string("\xff\xff\xff\x7f\0\0\0\0", 8)), attnrt::Failure)
+      << "more units than there are";
+}
+
+TEST(SentencePiece, TextsBeyondAllMeasureAreErrors) {
+  const auto tokenizer =
+      attnrt::makeTokenizer({attnrt::TokenizerKind::SentencePiece, "tokenizer.model", "", "", ""},
+                            ATTNC_SOURCE_DIR "/examples/korean-english", {1200, {}});
+  EXPECT_THROW(tokenizer->encode(std::string((16 << 20) + 1, 'a')), attnrt::Failure);
 }
 
 } // namespace

@@ -98,6 +98,7 @@ class Commands(unittest.TestCase):
             ("run", ["--ids"], "3 2\n3 x\n", "line 2: 'x' is not a token id"),
             ("run", ["--ids"], "3 4\n3 99\n5\n", "line 2: token 1 of source 0 is 99"),
             ("run", [], "a\n" + "a" * 40 + "\n", "line 2: the source has 41 tokens, the model takes at most 32"),
+            ("run", [], "a\n" + "a" * (17 << 20), "line 2: has more than 16777216 bytes"),
             ("score", [], "abc\n", "line 1: has no TAB"),
             ("score", [], "abc\tx\ty\n", "line 1: has more than one TAB"),
             ("score", ["--ids"], "3\t4\n\n3\t99\n", "line 3: token 0 of target 0 is 99"),

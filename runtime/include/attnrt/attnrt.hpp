@@ -126,11 +126,9 @@ public:
   void selfCheck() const { check(attnrt_model_self_check(handle())); }
 
   Ids tokenize(attnrt_side side, std::string_view text) const {
-    size_t count = 0;
-    check(attnrt_tokenize(handle(), side, text.size(), text.data(), 0, nullptr, &count));
-    Ids ids(count);
-    check(attnrt_tokenize(handle(), side, text.size(), text.data(), count, ids.data(), &count));
-    return ids;
+    return readIds(text, [&](size_t capacity, int32_t *ids, size_t *count) {
+      return attnrt_tokenize(handle(), side, text.size(), text.data(), capacity, ids, count);
+    });
   }
 
   int32_t findLanguage(const std::string &code) const {
@@ -139,11 +137,9 @@ public:
     return id;
   }
   Ids tokenizeIn(int32_t language, std::string_view text) const {
-    size_t count = 0;
-    check(attnrt_tokenize_in(handle(), language, text.size(), text.data(), 0, nullptr, &count));
-    Ids ids(count);
-    check(attnrt_tokenize_in(handle(), language, text.size(), text.data(), count, ids.data(), &count));
-    return ids;
+    return readIds(text, [&](size_t capacity, int32_t *ids, size_t *count) {
+      return attnrt_tokenize_in(handle(), language, text.size(), text.data(), capacity, ids, count);
+    });
   }
 
   std::string detokenize(attnrt_side side, std::span<const int32_t> ids) const {
@@ -201,14 +197,29 @@ public:
   }
 
 private:
-  /// Asks for the size first, then for the text.
+  /// Asks again where the text is longer than most.
   template <typename Call> static std::string readText(Call call) {
     size_t size = 0;
-    check(call(0, nullptr, &size));
-    std::string text(size + 1, '\0');
+    std::string text(4096, '\0');
     check(call(text.size(), text.data(), &size));
+    if (size >= text.size()) {
+      text.resize(size + 1);
+      check(call(text.size(), text.data(), &size));
+    }
     text.resize(size);
     return text;
+  }
+
+  /// Asks again where there are more ids than bytes, but for a few that frame them.
+  template <typename Call> static Ids readIds(std::string_view text, Call call) {
+    size_t count = 0;
+    Ids ids(text.size() + 16);
+    check(call(ids.size(), ids.data(), &count));
+    const bool fits = count <= ids.size();
+    ids.resize(count);
+    if (!fits)
+      check(call(count, ids.data(), &count));
+    return ids;
   }
 
   std::unique_ptr<attnrt_model, Destroy<attnrt_model_destroy>> model;
