@@ -119,7 +119,11 @@ std::optional<KernelSchedules> findSchedules(const std::string &file, mlir::Modu
         schedules[found->first] = choiceText(found->second.choice);
     }
   std::cout << "schedules: " << schedules.size() << " of " << kernels
-            << " kernels of all targets have records in " << file << "\n";
+            << " kernels of all targets have records in " << file;
+  if (const size_t others = records->size() - schedules.size(); others > 0)
+    std::cout << "; " << others << (others == 1 ? " record is" : " records are")
+              << " for other kernels or targets";
+  std::cout << "\n";
   return schedules;
 }
 

@@ -151,14 +151,17 @@ static void limitPrefetch(MatmulTile &tile) {
     tile.prefetch = Prefetch::NextColumns;
 }
 
-static void chooseRowTasks(MatmulSchedule &schedule, const ScheduleChoice &choice) {
+static bool asksAhead(const MatmulSchedule &schedule) {
+  return schedule.tiles.back().prefetch != Prefetch::None;
+}
+
+/// Tasks of many rows, which those that follow each other share, or else columns.
+static void orderTasks(MatmulSchedule &schedule, bool byRows, bool keepsRows) {
   const MatmulTile &manyRows = schedule.tiles.back();
-  schedule.byRows = manyRows.prefetch != Prefetch::None;
-  if (auto word = chosen(choice, "tasks"); !word.empty())
-    schedule.byRows = word == "by_rows";
-  schedule.rowTilesPerTask = (schedule.byRows ? KeptRows : RowsPerTask) / manyRows.rows;
+  schedule.byRows = byRows;
+  schedule.rowTilesPerTask = (keepsRows ? KeptRows : RowsPerTask) / manyRows.rows;
   schedule.columnsPerRowTask =
-      schedule.byRows ? std::max(ColumnsOfKeptRows, manyRows.columns) : schedule.columnsPerTask;
+      byRows ? std::max(ColumnsOfKeptRows, manyRows.columns) : schedule.columnsPerTask;
 }
 
 /// A tile that reaches past the weight sums its last panel several times, or has room for sums that there are
@@ -183,12 +186,13 @@ static MatmulSchedule chooseForVectors(const CpuTarget &cpu, const MatmulShape &
     limitPrefetch(tile);
   }
   schedule.columnsPerTask = columnsPerTask(shape);
-  chooseRowTasks(schedule, choice);
   return schedule;
 }
 
 MatmulSchedule chooseGates(const CpuTarget &cpu, const MatmulShape &shape, const ScheduleChoice &choice) {
-  return chooseForVectors(cpu, shape, choice, /*shareTiles=*/false);
+  MatmulSchedule schedule = chooseForVectors(cpu, shape, choice, /*shareTiles=*/false);
+  orderTasks(schedule, /*byRows=*/true, asksAhead(schedule));
+  return schedule;
 }
 
 namespace {
@@ -270,7 +274,8 @@ static bool fitWideTiles(int out, const MatmulSchedule &schedule) {
 // 32 rows x 128 columns of sums are 16 KiB. Tiles take twice that where stages prepare rows again for each:
 // with AVX-512 and AMX those of bfloat16 are widened, or rounded where they are floats; bytes are split into
 // magnitudes and signs.
-MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs, const ScheduleChoice &choice) {
+static MatmulSchedule chooseTiles(const CpuTarget &cpu, const LinearInputs &inputs,
+                                  const ScheduleChoice &choice) {
   const PanelMatrix &weight = inputs.weight;
   WeightType type = typeOf(inputs);
   MatmulShape shape{std::max(1, weight.in / weight.group), weight.group, weight.out,
@@ -292,7 +297,22 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs, co
   fitToPanels(external, weight.panels());
   putExternal(schedule.tiles, external, cpu, type);
   schedule.columnsPerTask = std::max(schedule.columnsPerTask, external.columns);
-  chooseRowTasks(schedule, choice);
+  return schedule;
+}
+
+MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs, const ScheduleChoice &choice) {
+  MatmulSchedule schedule = chooseTiles(cpu, inputs, choice);
+  auto word = chosen(choice, "tasks");
+  bool keepsRows = word.empty() ? asksAhead(schedule) : word == "by_rows";
+  orderTasks(schedule, keepsRows, keepsRows);
+  return schedule;
+}
+
+// Weights are far more than rows: tasks of the same columns find these in the second cache.
+MatmulSchedule chooseVocabulary(const CpuTarget &cpu, const LinearInputs &inputs,
+                                const ScheduleChoice &choice) {
+  MatmulSchedule schedule = chooseTiles(cpu, inputs, choice);
+  orderTasks(schedule, /*byRows=*/false, asksAhead(schedule));
   return schedule;
 }
 

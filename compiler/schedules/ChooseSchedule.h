@@ -35,6 +35,10 @@ struct MatmulShape {
 MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs,
                             const ScheduleChoice &choice = {});
 
+/// Of panels of a vocabulary.
+MatmulSchedule chooseVocabulary(const CpuTarget &cpu, const LinearInputs &inputs,
+                                const ScheduleChoice &choice = {});
+
 /// Of gates, whose row tiles share no weights.
 MatmulSchedule chooseGates(const CpuTarget &cpu, const MatmulShape &shape, const ScheduleChoice &choice = {});
 

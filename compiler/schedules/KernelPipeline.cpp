@@ -388,7 +388,8 @@ llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match)
   std::optional<mlir::ArrayAttr> scratch = kernel.getScratch();
   if (!scratch || scratch->size() != 2)
     return llvm::createStringError("scratch is needed for the maximum and the sum of each panel");
-  MatmulSchedule schedule = matmulSchedule(inputs);
+  MatmulSchedule schedule =
+      chooseTuned([&](const ScheduleChoice &choice) { return chooseVocabulary(cpu, inputs, choice); });
   VocabularyStages stages = buildVocabulary(inputs, schedule.tiles);
   scheduleVocabulary(stages, schedule);
   auto scratchType = llvm::cast<RankedTensorType>(llvm::cast<mlir::TypeAttr>((*scratch)[0]).getValue());

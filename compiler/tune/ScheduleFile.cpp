@@ -135,11 +135,14 @@ void writeSchedules(const ScheduleRecords &records, std::ostream &out) {
   for (const auto &[names, record] : records) {
     if (names.first != target)
       out << (target = names.first) << ":\n";
-    out << "  " << names.second << ": {";
+    std::vector<std::string> fields;
     for (const auto &[parameter, word] : record.choice)
-      out << parameter << ": " << word << ", ";
-    out << measured << ": " << formatMilliseconds(record.milliseconds) << ", " << measuredByRules << ": "
-        << formatMilliseconds(record.byRules) << "}\n";
+      fields.push_back(parameter + ": " + word);
+    if (record.milliseconds > 0) // else it was written by hand, and not measured
+      fields.push_back(std::string(measured) + ": " + formatMilliseconds(record.milliseconds));
+    if (record.byRules > 0)
+      fields.push_back(std::string(measuredByRules) + ": " + formatMilliseconds(record.byRules));
+    out << "  " << names.second << ": {" << listed(fields) << "}\n";
   }
 }
 

@@ -6,8 +6,11 @@
 
 #include "CpuFeatures.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <sstream>
+#include <string>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -89,23 +92,31 @@ bool maySaveTiles() {
 #endif
 }
 
-bool hasFeature(std::string_view name) {
-  for (const Feature &feature : known) {
-    if (feature.name != name)
-      continue;
-    unsigned registers[4] = {};
-    return __get_cpuid_count(feature.leaf, feature.subleaf, &registers[Eax], &registers[Ebx], &registers[Ecx],
-                             &registers[Edx]) &&
-           (registers[feature.where] >> feature.bit & 1) &&
-           (savedState() & feature.savedState) == feature.savedState &&
-           (feature.savedState != amxState || maySaveTiles());
-  }
-  return false;
+bool isInProcessor(const Feature &feature) {
+  unsigned registers[4] = {};
+  return __get_cpuid_count(feature.leaf, feature.subleaf, &registers[Eax], &registers[Ebx], &registers[Ecx],
+                           &registers[Edx]) &&
+         (registers[feature.where] >> feature.bit & 1);
+}
+
+/// Whether the system keeps its registers from one thread to the next.
+bool isAllowed(const Feature &feature) {
+  return (savedState() & feature.savedState) == feature.savedState &&
+         (feature.savedState != amxState || maySaveTiles());
+}
+
+/// Why this process has not the feature; empty where it has.
+std::string lackOf(const std::string &name) {
+  const auto feature =
+      std::find_if(std::begin(known), std::end(known), [&](const Feature &one) { return one.name == name; });
+  if (feature == std::end(known) || !isInProcessor(*feature))
+    return name;
+  return isAllowed(*feature) ? "" : name + ", which the system does not let this process use";
 }
 
 #else
 
-bool hasFeature(std::string_view) { return false; }
+std::string lackOf(const std::string &name) { return name; }
 
 #endif
 
@@ -115,8 +126,8 @@ std::string findMissingFeature(std::string_view features) {
   std::istringstream words{std::string(features)};
   std::string word;
   while (words >> word)
-    if (!hasFeature(word))
-      return word;
+    if (std::string lack = lackOf(word); !lack.empty())
+      return lack;
   return "";
 }
 

@@ -75,7 +75,10 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3, help="turns of each pair; 3 unless said")
     parser.add_argument("--seconds", type=float, default=1.0, help="the least time of a turn; 1 unless said")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not options.attnc.is_file():
+        parser.error(f"--attnc is '{options.attnc}', which is not a file")
+    return options
 
 
 def main() -> None:

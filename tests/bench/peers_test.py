@@ -16,6 +16,7 @@ PEERS = pathlib.Path(__file__).with_name("peers")
 sys.path.append(str(PEERS))
 
 from limits import best_limits, limit_seconds  # noqa: E402
+from ratios import add_ratios  # noqa: E402
 from rows import QUICK, Row, all_rows, choose  # noqa: E402
 
 LIMITS = {"threads": 1, "operations": {"f32": 2e11}, "read": {str(1 << 20): 1e11, str(1 << 27): 2e10}}
@@ -55,6 +56,18 @@ class Rows(unittest.TestCase):
         self.assertIn("--attnc is needed", peers().stderr)
         self.assertIn("--write needs --output", peers("--write", "results.json").stderr)
         self.assertIn("--output needs --machine", peers("--attnc", "attnc", "--output", "docs").stderr)
+        self.assertIn("--machine is 'a b/c'; it takes letters", peers("--output", "docs", "--machine", "a b/c").stderr)
+        self.assertIn("--output is 'nowhere', where there is no performance.md",
+                      peers("--output", "nowhere", "--machine", "m").stderr)
+        self.assertIn("--attnc is 'nowhere', which is not a file", peers("--attnc", "nowhere").stderr)
+        self.assertIn("--python is 'nowhere'", peers("--attnc", __file__, "--python", "nowhere").stderr)
+        self.assertIn("--rounds is 0; it must be at least 1", peers("--attnc", "attnc", "--rounds", "0").stderr)
+        self.assertIn("--seconds is nan", peers("--attnc", "attnc", "--seconds", "nan").stderr)
+        self.assertIn("--quick chooses what --rows would", peers("--quick", "--rows", "encode").stderr)
+        self.assertIn("no row is called 'nonsense'", peers("--list", "--rows", "nonsense").stderr)
+
+    def test_list_names_what_is_chosen(self):
+        self.assertEqual([row.name for row in choose(list(QUICK))], peers("--quick", "--list").stdout.splitlines())
 
 
 class Limits(unittest.TestCase):
@@ -187,10 +200,41 @@ class Written(unittest.TestCase):
         self.assertIn("* CTranslate2 is slower with two threads than with one: decode int8 batch 1 beam 1.", page)
         self.assertNotIn("attnc is slower", page)
 
-    def test_a_page_without_a_place_for_tables_is_an_error(self):
+    def test_a_new_machine_gets_a_section(self):
+        overview = "<!-- written by tests/bench/peers on all machines -->\n<!-- until here -->\n"
+        done = self.write(overview, result(Row("decode", "int8", 1), {"PyTorch": 100.0}))
+        self.assertEqual(0, done.returncode, done.stderr)
+        page = (self.folder / "performance.md").read_text()
+        self.assertIn("\n\n## m\n\n<!-- written by tests/bench/peers on m -->\nm; attnc x; one run of 3 rounds", page)
+        self.assertIn("* Not measured: decode f32 1t, encode f32 1t, ", page)
+        self.assertIn("decode int8 1t batch 8 beam 1, ", page)
+
+    def test_a_page_without_a_place_for_the_overview_is_an_error(self):
         done = self.write("no place\n")
-        self.assertEqual(1, done.returncode)
-        self.assertIn("no lines '<!-- written by tests/bench/peers on m -->'", done.stderr)
+        self.assertEqual(2, done.returncode)
+        self.assertIn("has no place for the table of all machines", done.stderr)
+        self.assertEqual(["images", "performance.md", "results.json"], sorted(file.name for file in self.folder.iterdir()))
+
+    def test_results_that_are_none_are_errors(self):
+        page = self.folder / "performance.md"
+        page.write_text("<!-- written by tests/bench/peers on all machines -->\n<!-- until here -->\n")
+        for name, text in (("list.json", "[]"), ("none.json", "{"), ("nothing.json", None)):
+            if text:
+                (self.folder / name).write_text(text)
+            done = peers("--write", self.folder / name, "--output", self.folder, "--machine", "m")
+            self.assertEqual(2, done.returncode)
+            self.assertIn(name, done.stderr.splitlines()[-1])
+
+
+class Ratios(unittest.TestCase):
+    def test_wrong_outputs_have_none(self):
+        times = {"attnc": 10.0, "PyTorch": 100.0, "OpenVINO": 50.0}
+        for wrong, best, ratio in (([], "OpenVINO", 5.0), (["OpenVINO"], "PyTorch", 10.0), (["attnc"], "OpenVINO", None)):
+            row = result(Row("decode", "f32", 1), times)
+            row["difference"] |= {name: 2.0 for name in wrong}
+            add_ratios(row, 1e-3)
+            self.assertEqual((wrong, best), (row["wrong"], row["best_peer"]))
+            self.assertEqual(ratio, row["ratio"]["minimum"] if "ratio" in row else None)
 
 
 if __name__ == "__main__":

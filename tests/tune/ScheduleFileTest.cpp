@@ -50,6 +50,12 @@ TEST_F(ScheduleFileTest, WhatIsWrittenIsReadAgain) {
   }
 }
 
+TEST_F(ScheduleFileTest, WhatWasNotTimedHasNoTimes) {
+  std::ostringstream text;
+  writeSchedules({{{"avx2", "k"}, {{{"tile", "4x16"}}, 0, 0}}}, text);
+  EXPECT_TRUE(text.str().ends_with("avx2:\n  k: {tile: 4x16}\n")) << text.str();
+}
+
 TEST_F(ScheduleFileTest, NoRecordsAreAFileToo) {
   std::ostringstream text;
   writeSchedules({}, text);

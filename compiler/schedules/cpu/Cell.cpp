@@ -16,21 +16,12 @@ static void scheduleClass(CellStages &stages, Stage stage, size_t index, const M
   std::string suffix = std::to_string(index);
   Var columnTile("columnTile" + suffix), rowTile(RowTileLoop + suffix), column("inTile" + suffix),
       row("inRows" + suffix);
-  Var columnTask("columnTask" + suffix), rowTask("rowTask" + suffix), task("task" + suffix);
   TailStrategy columns = stages.columns % tile.columns ? TailStrategy::GuardWithIf : TailStrategy::RoundUp;
   TailStrategy rows = tile.rows > 1 ? TailStrategy::GuardWithIf : TailStrategy::RoundUp;
   stage.split(stages.column, columnTile, column, tile.columns, columns)
-      .split(stages.row, rowTile, row, tile.rows, rows)
-      .split(columnTile, columnTask, columnTile, schedule.columnsPerTask / tile.columns,
-             TailStrategy::GuardWithIf);
-  if (anyRows) {
-    stage.split(rowTile, rowTask, rowTile, schedule.rowTilesPerTask, TailStrategy::GuardWithIf)
-        .reorder(column, row, rowTile, columnTile, columnTask, rowTask)
-        .fuse(columnTask, rowTask, task)
-        .parallel(task);
-  } else {
-    stage.reorder(column, row, rowTile, columnTile, columnTask).parallel(columnTask);
-  }
+      .split(stages.row, rowTile, row, tile.rows, rows);
+  shareOutTiles(stage, {column, row, rowTile, columnTile, suffix}, schedule.columnsPerTask / tile.columns,
+                schedule, anyRows);
   stage.vectorize(column, schedule.lanes).never_partition_all();
   for (Accumulator &gate : stages.accumulators[index])
     scheduleAccumulator(gate, schedule.lanes, stages.result, rowTile);

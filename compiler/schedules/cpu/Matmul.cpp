@@ -81,37 +81,41 @@ void scheduleAccumulator(Accumulator &accumulator, int lanes, Func consumer, Var
       .unroll(accumulator.k, unrolled);
 }
 
+void shareOutTiles(Stage stage, const TileLoops &loops, int columnTiles, const MatmulSchedule &schedule,
+                   bool anyRows) {
+  Var columnTask("columnTask" + loops.suffix), rowTask("rowTask" + loops.suffix), task("task" + loops.suffix);
+  stage.split(loops.columnTile, columnTask, loops.columnTile, columnTiles, TailStrategy::GuardWithIf);
+  if (!anyRows) {
+    stage.reorder(loops.column, loops.row, loops.rowTile, loops.columnTile, columnTask).parallel(columnTask);
+    return;
+  }
+  // Tasks that follow each other share what the second cache may still hold.
+  Var inner = schedule.byRows ? columnTask : rowTask, outer = schedule.byRows ? rowTask : columnTask;
+  stage.split(loops.rowTile, rowTask, loops.rowTile, schedule.rowTilesPerTask, TailStrategy::GuardWithIf)
+      .reorder(loops.column, loops.row, loops.rowTile, loops.columnTile, inner, outer)
+      .fuse(inner, outer, task)
+      .parallel(task);
+}
+
 static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const MatmulSchedule &schedule) {
   MatmulTile tile = schedule.tiles[index];
   bool anyRows = index + 1 == schedule.tiles.size();
   std::string suffix = std::to_string(index);
   Var columnTile("columnTile" + suffix), rowTile(RowTileLoop + suffix), column("inTile" + suffix),
       row("inRows" + suffix), columnBlock("columnBlock" + suffix);
-  Var columnTask("columnTask" + suffix), rowTask("rowTask" + suffix), task("task" + suffix);
   // Widths that whole tiles fill need no guard; others store under a mask.
   TailStrategy columns = stages.columns % tile.columns ? TailStrategy::GuardWithIf : TailStrategy::RoundUp;
   TailStrategy rows = tile.rows > 1 ? TailStrategy::GuardWithIf : TailStrategy::RoundUp;
   int columnsPerTask = anyRows ? schedule.columnsPerRowTask : schedule.columnsPerTask;
-  int tilesPerTask = columnsPerTask / tile.columns;
   stage.split(stages.column, columnTile, column, tile.columns, columns)
-      .split(stages.row, rowTile, row, tile.rows, rows)
-      .split(columnTile, columnTask, columnTile, tilesPerTask, TailStrategy::GuardWithIf);
+      .split(stages.row, rowTile, row, tile.rows, rows);
+  shareOutTiles(stage, {column, row, rowTile, columnTile, suffix}, columnsPerTask / tile.columns, schedule,
+                anyRows);
   Var level = rowTile;
-  if (anyRows) {
-    // Tasks that follow each other share what the second cache may still hold.
-    Var inner = schedule.byRows ? columnTask : rowTask, outer = schedule.byRows ? rowTask : columnTask;
-    stage.split(rowTile, rowTask, rowTile, schedule.rowTilesPerTask, TailStrategy::GuardWithIf)
-        .reorder(column, row, rowTile, columnTile, inner, outer)
-        .fuse(inner, outer, task)
-        .parallel(task);
-  } else if (tile.isShared()) {
+  if (tile.isShared()) {
     int tiles = PanelsAtOnce * PanelColumns / tile.columns;
-    stage.split(columnTile, columnBlock, columnTile, tiles, TailStrategy::GuardWithIf)
-        .reorder(column, row, rowTile, columnTile, columnBlock, columnTask)
-        .parallel(columnTask);
+    stage.split(columnTile, columnBlock, columnTile, tiles, TailStrategy::GuardWithIf);
     level = columnBlock;
-  } else {
-    stage.reorder(column, row, rowTile, columnTile, columnTask).parallel(columnTask);
   }
   stage.vectorize(column, schedule.lanes).unroll(column).never_partition_all();
   if (!tile.isExternal())

@@ -15,6 +15,17 @@
 
 namespace attnc {
 
+/// Loops over a tile of sums, and over tiles, of a class of row counts, whose number ends names.
+struct TileLoops {
+  Halide::Var column, row, rowTile, columnTile;
+  std::string suffix;
+};
+
+/// Makes tasks of tiles, `columnTiles` each: of a class of few rows, with all of its row tiles; of any rows,
+/// with some of them, in the order of the schedule.
+void shareOutTiles(Halide::Stage stage, const TileLoops &loops, int columnTiles,
+                   const MatmulSchedule &schedule, bool anyRows);
+
 void scheduleMatmul(LinearStages &stages, const MatmulSchedule &schedule);
 
 /// The sums of one tile, computed where `consumer` visits the tile at `level`.

@@ -53,20 +53,11 @@ static void scheduleClass(VocabularyStages &stages, Stage stage, size_t index,
   MatmulTile tile = schedule.tiles[index];
   bool anyRows = index + 1 == schedule.tiles.size();
   std::string suffix = std::to_string(index);
-  Var tileOfPanels("tileOfPanels" + suffix), rowTile(RowTileLoop + suffix), panelTask("panelTask" + suffix);
-  Var rowTask("rowTask" + suffix), task("task" + suffix), panel("inTile" + suffix);
+  Var tileOfPanels("tileOfPanels" + suffix), rowTile(RowTileLoop + suffix), panel("inTile" + suffix);
   int tilesPerTask = std::max(1, schedule.columnsPerTask / (panelsPerTile(tile) * PanelColumns));
   stage.split(stages.panel, tileOfPanels, panel, panelsPerTile(tile), TailStrategy::GuardWithIf)
-      .split(stages.row, rowTile, stages.row, tile.rows, TailStrategy::GuardWithIf)
-      .split(tileOfPanels, panelTask, tileOfPanels, tilesPerTask, TailStrategy::GuardWithIf);
-  if (anyRows) {
-    stage.split(rowTile, rowTask, rowTile, schedule.rowTilesPerTask, TailStrategy::GuardWithIf)
-        .reorder(panel, stages.row, rowTile, tileOfPanels, rowTask, panelTask)
-        .fuse(rowTask, panelTask, task)
-        .parallel(task);
-  } else {
-    stage.reorder(panel, stages.row, rowTile, tileOfPanels, panelTask).parallel(panelTask);
-  }
+      .split(stages.row, rowTile, stages.row, tile.rows, TailStrategy::GuardWithIf);
+  shareOutTiles(stage, {panel, stages.row, rowTile, tileOfPanels, suffix}, tilesPerTask, schedule, anyRows);
   stage.never_partition_all();
   PanelStages &ofClass = stages.classes[index];
   ofClass.row = stages.row;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """attnc and its peers on one Transformer-base with random weights, measured in one run.
 
-    python3 tests/bench/peers --attnc build/release/bin/attnc --output docs --machine xeon
+    python3 tests/bench/peers --attnc build/release/bin/attnc --output docs --machine mine
 
 The model is made by Hugging Face's transformers (a Marian network, fixed seed) and given to each as it likes it: imported
 and compiled by attnc, converted for CTranslate2, as ONNX graphs for ONNX Runtime and OpenVINO, as it is to PyTorch.
@@ -10,8 +10,9 @@ row all outputs are compared with PyTorch's in float32; then blocks of requests 
 
 The packages come from PyPI into a virtual environment in --work (some 5 GB with what torch brings along), which is kept, as
 are the models. --work has results.json, written after each row; --output gets performance-MACHINE.json,
-images/performance-MACHINE.svg, and in performance.md the tables of that machine and the first one, of all. All rows take more
-than an hour, --quick about ten minutes; the machine should do nothing else.
+images/performance-MACHINE.svg, and in performance.md the tables of that machine (a section of its own at the end if there is
+none) and the first one, of all. All rows take more than an hour, --quick about ten minutes; the machine should do nothing else.
+The exit code is 1 where attnc fails or its outputs are wrong.
 """
 
 import argparse
@@ -24,10 +25,9 @@ import platform
 import subprocess
 import sys
 
-from rows import QUICK, all_rows, choose
+from options import read_options
 
 PACKAGES = ["torch", "transformers", "ctranslate2", "onnx", "onnxruntime", "onnxscript", "openvino", "nncf", "numpy"]
-PEERS = ["CTranslate2", "ONNX Runtime", "OpenVINO", "PyTorch"]
 
 
 def in_environment(options: argparse.Namespace) -> None:
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> dict:
     from limits import best_limits, read_limits
     from measure import measure
     from report import summary
-    rows = choose(options.rows)
+    rows = options.rows
     models = options.work / MODELS
     prepare(models, rows)
     attnc = Attnc(options.attnc.resolve(), models)
@@ -94,65 +94,44 @@ def run(options: argparse.Namespace) -> dict:
 def write(report: dict, folder: pathlib.Path, machine: str) -> None:
     from overview import overview
     from picture import draw
-    from report import OVERVIEW, markdown, picture_of, replace_in
+    from report import OVERVIEW, add_place, markdown, picture_of, replace_in
+    add_place(folder / "performance.md", machine)
+    (folder / "images").mkdir(exist_ok=True)
     (folder / f"performance-{machine}.json").write_text(json.dumps(report, indent=1) + "\n")
     draw(report, folder / picture_of(machine))
     replace_in(folder / "performance.md", markdown(report, machine), machine)
     replace_in(folder / "performance.md", overview(folder), OVERVIEW)
 
 
-def read_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="peers", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--attnc", type=pathlib.Path, help="the compiler to measure; LimitBench is looked for beside it")
-    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("build/peers"),
-                        help="folder for packages and models")
-    parser.add_argument("--rows", nargs="+", default=["*"], metavar="PATTERN",
-                        help="rows whose names fit, such as 'decode int8 1t' or 'matmul * 2t'; see --list")
-    parser.add_argument("--quick", action="store_true", help="the most important rows, two short rounds")
-    parser.add_argument("--list", action="store_true", help="name the rows and stop")
-    parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS, help="all unless said")
-    parser.add_argument("--rounds", type=int, default=3, help="blocks per row and peer; 3 unless said")
-    parser.add_argument("--seconds", type=float, default=1.0, help="the least time of a block; 1 unless said")
-    parser.add_argument("--keep", action="store_true", help="measure the bundles that were compiled before")
-    parser.add_argument("--output", type=pathlib.Path, help="folder with performance.md to write into")
-    parser.add_argument("--machine", help="what --output calls this machine: a word for the names of files")
-    parser.add_argument("--write", type=pathlib.Path, metavar="RESULTS",
-                        help="measure nothing: write an earlier results.json to --output")
-    parser.add_argument("--python", help="a Python that has the packages already")
-    parser.add_argument("--in-environment", action="store_true", help=argparse.SUPPRESS)
-    for hidden in ("--serve", "--serve-type", "--serve-threads", "--serve-output"):
-        parser.add_argument(hidden, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.quick:
-        options.rows, options.rounds, options.seconds = list(QUICK), 2, 0.4
-    if not (options.attnc or options.serve or options.list or options.write):
-        parser.error("--attnc is needed")
-    if options.write and not options.output:
-        parser.error("--write needs --output")
-    if options.output and not options.machine:
-        parser.error("--output needs --machine")
-    return options
+def is_right(row: dict) -> bool:
+    return "attnc" not in row["wrong"] and "attnc" not in row["failed"]
 
 
-def main() -> None:
-    options = read_options()
+def main() -> int:
+    options = read_options(__doc__)
     if options.list:
-        return print("\n".join(row.name for row in all_rows()))
+        print("\n".join(row.name for row in options.rows))
+        return 0
     if options.write:
-        return write(json.loads(options.write.read_text()), options.output, options.machine)
+        write(options.write, options.output, options.machine)
+        return 0
     options.work.mkdir(parents=True, exist_ok=True)
     if options.serve:
         from engines import ENGINES
         from worker import serve
-        return serve(lambda: ENGINES[options.serve](options.work, options.serve_type, int(options.serve_threads)),
-                     pathlib.Path(options.serve_output))
+        serve(lambda: ENGINES[options.serve](options.work, options.serve_type, int(options.serve_threads)),
+              pathlib.Path(options.serve_output))
+        return 0
     if not options.in_environment:
         in_environment(options)
     report = run(options)
     if options.output:
         write(report, options.output, options.machine)
+    bad = [row["name"] for row in report["rows"] if not is_right(row)]
+    if bad:
+        print(f"attnc failed, or its outputs differ too much: {', '.join(bad)}", file=sys.stderr)
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -11,6 +11,7 @@ import numpy
 
 from attnc import Attnc
 from inputs import sources
+from ratios import add_ratios
 from rows import Row
 from worker import Failed, Missing, Worker, make_worker
 
@@ -91,18 +92,6 @@ def measure_row(row: Row, workers: dict, reference: Reference, rounds: int, seco
         result["milliseconds"][name] = {"minimum": min(minima), "median": statistics.median(medians)}
     add_ratios(result, tolerance(row))
     return result
-
-
-def add_ratios(result: dict, allowed: float) -> None:
-    """attnc against the best peer whose outputs are right."""
-    result["wrong"] = [name for name, difference in result["difference"].items() if not difference <= allowed]
-    times = result["milliseconds"]
-    peers = {name: t for name, t in times.items() if name != "attnc" and name not in result["wrong"]}
-    if peers:
-        result["best_peer"] = min(peers, key=lambda name: peers[name]["minimum"])
-        if "attnc" in times:
-            result["ratio"] = {which: min(t[which] for t in peers.values()) / times["attnc"][which]
-                               for which in ("minimum", "median")}
 
 
 def start_workers(attnc: Attnc, peers: list[str], folder: pathlib.Path, dtype: str, threads: int) -> dict:

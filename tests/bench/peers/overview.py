@@ -6,7 +6,7 @@ import dataclasses
 import json
 import pathlib
 
-from report import ratio_to_wrong
+from ratios import ratio_to_wrong
 from rows import choose
 
 AIMS = {"decode f32 1t batch 1 beam 1": 1.05, "decode f32 1t batch 8 beam 1": 1.6, "decode f32 1t batch 64 beam 1": 1.6,

@@ -3,7 +3,8 @@
 
 import pathlib
 
-from report import ratio_to_wrong, share_of_limit, speed
+from ratios import ratio_to_wrong
+from report import share_of_limit, speed
 from rows import row_of
 
 ROW, LEFT, UNIT, MOST = 22, 300, 140, 5.0  # pixels; UNIT is the best peer's speed; bars end at MOST of them

@@ -6,7 +6,8 @@ import pathlib
 import re
 
 from limits import limit_seconds
-from rows import HEAD_WIDTH, HEADS, Row, row_of
+from ratios import ratio_to_wrong
+from rows import HEAD_WIDTH, HEADS, Row, all_rows, row_of
 
 BEGIN, END = "<!-- written by tests/bench/peers on {} -->", "<!-- until here -->"
 OVERVIEW = "all machines"
@@ -34,15 +35,6 @@ def share_of_limit(result: dict, limits: list[dict]) -> float | None:
     if not seconds or "attnc" not in result["milliseconds"]:
         return None
     return seconds * 1000 / result["milliseconds"]["attnc"]["minimum"]
-
-
-def ratio_to_wrong(result: dict) -> float | None:
-    """attnc's speed as a multiple of that of the fastest peer, where the outputs of that one differ too much."""
-    times = result["milliseconds"]
-    wrong = [times[name]["minimum"] for name in result["wrong"] if name in times and name != "attnc"]
-    if "ratio" not in result or not wrong or min(wrong) >= times[result["best_peer"]]["minimum"]:
-        return None
-    return min(wrong) / times["attnc"]["minimum"]
 
 
 def ratios(result: dict) -> str:
@@ -98,8 +90,21 @@ def slower_with_more_threads(results: list[dict]) -> list[str]:
     return [f"{name} is slower with two threads than with one: {', '.join(rows)}." for name, rows in sorted(slower.items())]
 
 
+def not_measured(results: list[dict]) -> list[str]:
+    """By tasks, types and threads: one name for all rows of a kind."""
+    measured = {result["name"] for result in results}
+    kinds: dict[str, list[Row]] = {}
+    for row in all_rows():
+        kinds.setdefault(f"{row.task} {row.dtype} {row.threads}t", []).append(row)
+    names = []
+    for kind, rows in kinds.items():
+        missing = [row.name for row in rows if row.name not in measured]
+        names += [kind] if len(missing) == len(rows) else missing
+    return [f"Not measured: {', '.join(names)}."] if names else []
+
+
 def notes(report: dict) -> list[str]:
-    """What was missing, failed or wrong, each said once, and what threads slow down."""
+    """What was missing, failed or wrong, each said once, what threads slow down, and what there is no row of."""
     said: dict[str, dict[str, None]] = {}
     for result in report["rows"]:
         for name, reason in [*result["missing"].items(), *result["failed"].items()]:
@@ -107,7 +112,8 @@ def notes(report: dict) -> list[str]:
         for name in result["wrong"]:
             said.setdefault(f"{name}: outputs differ too much", {})[
                 f"{result['name']} by {result['difference'][name]:.2g}"] = None
-    return [f"{what} ({', '.join(where)})." for what, where in said.items()] + slower_with_more_threads(report["rows"])
+    return [f"{what} ({', '.join(where)})." for what, where in said.items()] + slower_with_more_threads(
+        report["rows"]) + not_measured(report["rows"])
 
 
 def describe_limits(limits: list[dict]) -> list[str]:
@@ -140,10 +146,21 @@ def markdown(report: dict, machine: str) -> str:
     return "\n\n".join([*parts, "\n".join(f"* {note}" for note in notes(report))]).rstrip() + "\n"
 
 
-def replace_in(page: pathlib.Path, text: str, place: str) -> None:
-    """`place`: a machine, or OVERVIEW."""
-    old, begin = page.read_text(), BEGIN.format(place)
-    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(END), re.DOTALL)
-    if not pattern.search(old):
-        raise SystemExit(f"{page}: no lines '{begin}' and '{END}' to write between")
-    page.write_text(pattern.sub(lambda _: f"{begin}\n{text}{END}", old))
+def place_of(machine: str) -> re.Pattern:
+    return re.compile(re.escape(BEGIN.format(machine)) + ".*?" + re.escape(END), re.DOTALL)
+
+
+def has_place(page: pathlib.Path, machine: str) -> bool:
+    return bool(place_of(machine).search(page.read_text()))
+
+
+def add_place(page: pathlib.Path, machine: str) -> None:
+    """A section at the end, where the page has none for the machine."""
+    if not has_place(page, machine):
+        page.write_text(f"{page.read_text().rstrip()}\n\n## {machine}\n\n{BEGIN.format(machine)}\n{END}\n")
+
+
+def replace_in(page: pathlib.Path, text: str, machine: str) -> None:
+    """`machine`: or OVERVIEW."""
+    written = f"{BEGIN.format(machine)}\n{text}{END}"
+    page.write_text(place_of(machine).sub(lambda _: written, page.read_text()))
