@@ -100,6 +100,8 @@ std::vector<std::string> LineReader::read(size_t limit) {
     if (end == std::string::npos && !hasEnded && (lines.empty() || isReady())) {
       buffer.erase(0, std::exchange(begin, 0));
       searched = buffer.size();
+      if (searched > longest && !lines.empty())
+        break; // those before it first
       if (searched > longest)
         failAtLines(count + 1, 1, "has more than " + std::to_string(longest) + " bytes");
       hasEnded = !fill();

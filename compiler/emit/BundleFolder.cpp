@@ -12,6 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <optional>
+#include <set>
+#include <utility>
 
 namespace fs = llvm::sys::fs;
 

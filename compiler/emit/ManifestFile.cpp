@@ -35,8 +35,11 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readText(const std::string &
 /// What the runtime takes for JSON: not too deep, no key twice.
 llvm::Expected<Json> parse(llvm::StringRef text, const std::string &path) {
   char hash[33];
-  if (attnrt_manifest_hash(text.size(), text.data(), hash) != ATTNRT_OK)
-    return llvm::createStringError(path + llvm::StringRef(attnrt_last_error()).ltrim("manifest.json"));
+  if (attnrt_manifest_hash(text.size(), text.data(), hash) != ATTNRT_OK) {
+    llvm::StringRef reason = attnrt_last_error();
+    reason.consume_front("manifest.json: ");
+    return llvm::createStringError(path + ": " + reason);
+  }
   return Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
 }
 

@@ -5,6 +5,7 @@
 // a list of word pieces, a tokenizer.json; a SentencePiece model one with a file of ids. What stands around a
 // text becomes `source_start` and `source_end`.
 
+#include "attnrt/attnrt.h"
 #include "compiler/huggingface/ImportJob.h"
 #include "compiler/huggingface/Languages.h"
 #include "compiler/huggingface/TokenizerFile.h"
@@ -204,7 +205,13 @@ void TokenizerImporter::importM2M() {
   importLanguages(added, path);
 }
 
+/// The runtime looks first at what the library trusts.
 void loadPieces(sentencepiece::SentencePieceProcessor &processor, const fs::path &path) {
+  const std::string folder = path.parent_path().string();
+  const json description = {{"kind", "sentencepiece"}, {"file", path.filename().string()}};
+  if (const std::string text = description.dump();
+      attnrt_check_tokenizer(folder.c_str(), text.size(), text.data(), INT32_MAX) != ATTNRT_OK)
+    throw TokenizerError{attnrt_last_error()};
   if (auto status = processor.Load(path.string()); !status.ok())
     throw TokenizerError{path.string() + ": is not a SentencePiece model: " + status.ToString()};
 }

@@ -166,6 +166,18 @@ Tensor linearResult(const LinearInputs &inputs, const Accumulator &accumulator) 
   return result;
 }
 
+Tensor inlineLinear(const LinearInputs &inputs) {
+  Coordinates extents = inputs.input.extents;
+  extents[0] = inputs.weight.out;
+  return {extents, [inputs](const Coordinates &at) {
+            RDom k(0, inputs.weight.depth());
+            Coordinates from = at;
+            from[0] = k;
+            Expr sum = Halide::sum(k, sumTerm(inputs, from, at[0] % PanelColumns, at[0] / PanelColumns));
+            return resultOf(inputs, wholeSum(inputs, sum, at), at);
+          }};
+}
+
 Expr selectByRows(Expr rows, const std::vector<MatmulTile> &tiles, std::vector<Expr> alternatives) {
   Expr result = alternatives.back();
   for (size_t i = alternatives.size() - 1; i-- > 0;)

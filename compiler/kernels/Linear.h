@@ -88,6 +88,9 @@ Halide::Expr wholeSum(const LinearInputs &inputs, const Halide::Expr &sum, const
 /// The linear's result at `at`, given the whole sum there.
 Halide::Expr resultOf(const LinearInputs &inputs, const Halide::Expr &whole, const Coordinates &at);
 
+/// The linear, summed up input by input wherever an element is asked for.
+Tensor inlineLinear(const LinearInputs &inputs);
+
 /// What is applied to the linear's result: the element at `at` of a value computed from `linear`.
 using Epilogue = std::function<Halide::Expr(const Tensor &linear, const Coordinates &at)>;
 

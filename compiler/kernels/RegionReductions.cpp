@@ -50,12 +50,7 @@ Tensor Region::buildReduction(mlir::Operation *op) {
       .Case([&](attn::LinearOp linear) -> Tensor {
         if (llvm::cast<mlir::RankedTensorType>(linear.getWeight().getType()).getElementType().isF32())
           return buildLinear(linear);
-        LinearInputs inputs = this->linear(linear);
-        return {withFirst(inputs.weight.out, inputs.input.extents), [=](const Coordinates &at) {
-                  RDom k(0, inputs.weight.depth());
-                  Expr term = sumTerm(inputs, withFirst(k, at), at[0] % PanelColumns, at[0] / PanelColumns);
-                  return resultOf(inputs, wholeSum(inputs, Halide::sum(k, term), at), at);
-                }};
+        return inlineLinear(this->linear(linear));
       })
       .Case([&](attn::MatmulOp matmul) -> Tensor {
         Tensor lhs = tensor(matmul.getLhs()), rhs = tensor(matmul.getRhs());

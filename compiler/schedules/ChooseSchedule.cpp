@@ -155,7 +155,8 @@ static bool asksAhead(const MatmulSchedule &schedule) {
   return schedule.tiles.back().prefetch != Prefetch::None;
 }
 
-/// Tasks of many rows, which those that follow each other share, or else columns.
+/// Makes tasks of the last tile. `byRows`: those that follow each other have the same rows, else the same
+/// columns. `keepsRows`: so few rows that they stay in the second cache.
 static void orderTasks(MatmulSchedule &schedule, bool byRows, bool keepsRows) {
   const MatmulTile &manyRows = schedule.tiles.back();
   schedule.byRows = byRows;
@@ -165,8 +166,8 @@ static void orderTasks(MatmulSchedule &schedule, bool byRows, bool keepsRows) {
 }
 
 /// A tile that reaches past the weight sums its last panel several times, or has room for sums that there are
-/// not. Where there are few panels, LLVM sees the first, and shares sums of products among the copies: it
-/// adds in another order than in other tiles.
+/// not. Where there are few panels, LLVM sees that one is repeated, and shares sums of products among the
+/// copies: it adds in another order than in other tiles.
 static void fitToPanels(MatmulTile &tile, int panels) {
   while (panels < FewPanels && panels * PanelColumns % tile.columns != 0)
     tile.columns /= 2;

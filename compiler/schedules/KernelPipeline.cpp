@@ -340,17 +340,7 @@ void PipelineBuilder::buildLogProbabilities(const VocabularyMatch &match, const 
 /// A logit summed up again, where it is asked for.
 Tensor PipelineBuilder::logitsAgain(const VocabularyMatch &match, const LinearInputs &inputs) {
   attn::LogSoftmaxOp logSoftmax = match.logSoftmax;
-  if (inputs.weight.group == 1)
-    return region.tensor(logSoftmax.getLogits());
-  Coordinates extents = inputs.input.extents;
-  extents[0] = inputs.weight.out;
-  return {extents, [inputs](const Coordinates &at) {
-            Coordinates source = at;
-            Halide::RDom k(0, inputs.weight.depth());
-            source[0] = k;
-            Expr sum = Halide::sum(k, sumTerm(inputs, source, at[0] % PanelColumns, at[0] / PanelColumns));
-            return resultOf(inputs, wholeSum(inputs, sum, at), at);
-          }};
+  return inputs.weight.group == 1 ? region.tensor(logSoftmax.getLogits()) : inlineLinear(inputs);
 }
 
 void PipelineBuilder::addPick(const VocabularyMatch &match, const LinearInputs &inputs,
@@ -541,8 +531,7 @@ llvm::Expected<KernelPipeline> PipelineBuilder::build() {
   } else if (auto concat = findOnly<attn::ConcatOp>(kernel); concat && isAlone(concat)) {
     buildConcat(concat);
   } else if (!kernel.getBody().front().getOps<attn::ConcatOp>().empty()) {
-    return llvm::createStringError("kernel '%s': 'attn.concat' must stand alone",
-                                   kernel.getSymName().str().c_str());
+    return llvm::createStringError("'attn.concat' must stand alone");
   } else if (auto match = matchAttention(kernel)) {
     buildAttentionKernel(*match);
   } else if (llvm::all_of(region.results(),

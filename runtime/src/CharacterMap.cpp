@@ -61,7 +61,8 @@ bool isWholeCharacterMap(std::string_view bytes) {
   const auto unitAt = [&](size_t number) { return readUnit(bytes, 4 + number * 4); };
   for (size_t number = 0; number < count; ++number) {
     const uint32_t unit = unitAt(number);
-    if (unit >> 31) // a value
+    const bool isValue = unit >> 31; // the first is the root, whatever it says
+    if (isValue && number > 0)
       continue;
     const size_t children = number ^ offsetOf(unit);
     if (children / fanOut * fanOut + fanOut > count || (hasLeaf(unit) && valueOf(unitAt(children)) >= places))

@@ -111,7 +111,7 @@ std::string lackOf(const std::string &name) {
       std::find_if(std::begin(known), std::end(known), [&](const Feature &one) { return one.name == name; });
   if (feature == std::end(known) || !isInProcessor(*feature))
     return name;
-  return isAllowed(*feature) ? "" : name + ", which the system does not let this process use";
+  return isAllowed(*feature) ? "" : name + " (which the system does not let this process use)";
 }
 
 #else

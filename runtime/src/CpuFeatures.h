@@ -9,8 +9,9 @@
 
 namespace attnrt {
 
-/// The first of `features` (names as in /proc/cpuinfo, separated by spaces) that this machine or its
-/// operating system lacks; empty where it has them all. Unknown names count as lacking.
+/// The first of `features` (names as in /proc/cpuinfo, separated by spaces) that this machine lacks, or its
+/// operating system does not let this process use, which is said behind the name: for messages. Empty where
+/// it has them all. Unknown names count as lacking.
 std::string findMissingFeature(std::string_view features);
 
 } // namespace attnrt

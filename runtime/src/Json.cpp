@@ -9,13 +9,14 @@
 namespace attnrt {
 
 nlohmann::json parseJson(std::string_view text, const std::string &what) {
-  constexpr int deepest = 16; // more than any file of a bundle has, and so are the values
-  constexpr size_t mostValues = 8u << 20;
+  constexpr int deepest = 16;             // more than any file of a bundle has
+  constexpr size_t mostValues = 8u << 20; // likewise: what they take is 16 bytes and more each
   size_t values = 0;
   using Event = nlohmann::json::parse_event_t;
   std::vector<std::set<std::string>> keys; // of the objects that are open
   const auto watch = [&](int depth, Event event, const nlohmann::json &parsed) {
-    check(++values <= mostValues, ATTNRT_BAD_BUNDLE, what, ": has more than ", mostValues, " values");
+    values += event == Event::value || event == Event::object_start || event == Event::array_start;
+    check(values <= mostValues, ATTNRT_BAD_BUNDLE, what, ": has more than ", mostValues, " values");
     check(depth <= deepest, ATTNRT_BAD_BUNDLE, what, ": is nested more than ", deepest, " deep");
     if (event == Event::object_start)
       keys.emplace_back();

@@ -19,7 +19,7 @@ struct TextPart {
 /// A tokenizer's file may ask for texts that grow at each step: here that ends.
 inline void checkLength(size_t bytes) {
   constexpr size_t longest = 16u << 20;
-  check(bytes <= longest, ATTNRT_OUT_OF_RANGE, "the normalized text has more than ", longest, " bytes");
+  check(bytes <= longest, ATTNRT_OUT_OF_RANGE, "a text has more than ", longest, " bytes");
 }
 
 inline void checkLength(const std::string &text) { checkLength(text.size()); }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <numeric>
 
 using namespace attnc::test;
@@ -217,6 +218,8 @@ Limits limitsOf(const Variant &variant) {
   Limits limits{{}, attnc::readLimit(4 * 512 * 32000)};
   for (ProductType type : {ProductType::F32, ProductType::Bf16, ProductType::Int8})
     limits.operations[type] = attnc::productLimit(type, features);
+  if (!variant.roundsRows()) // it widens bfloat16, whatever its processors have
+    limits.operations[ProductType::Bf16] = limits.operations[ProductType::F32];
   return limits;
 }
 

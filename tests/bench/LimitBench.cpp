@@ -9,7 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <span>
@@ -77,6 +76,11 @@ int main(int argc, char **argv) {
     }
     counts.push_back(count);
   }
-  for (const int count : counts)
-    std::cout << limitsOf(count) << std::endl;
+  try {
+    for (const int count : counts)
+      std::cout << limitsOf(count) << std::endl;
+  } catch (const std::exception &error) {
+    std::cerr << "LimitBench: " << error.what() << "\n";
+    return 1;
+  }
 }

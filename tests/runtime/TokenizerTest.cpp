@@ -146,6 +146,8 @@ TEST(SentencePiece, MapsThatLeadOutOfThemselvesAreErrors) {
   EXPECT_THROW(makeWith(characterMap({{0, 1u << 20}}, std::string("\0", 1))), attnrt::Failure)
       << "no such unit";
   EXPECT_THROW(makeWith(characterMap({{7, 1u << 9 | 1u << 18}}, std::string("\0", 1))), attnrt::Failure);
+  EXPECT_THROW(makeWith(characterMap({{0, isValue | 1u << 20}}, std::string("\0", 1))), attnrt::Failure)
+      << "a root that looks like a value";
   EXPECT_THROW(makeWith(characterMap({}, "")), attnrt::Failure) << "no replacements";
   EXPECT_THROW(makeWith("\x07"), attnrt::Failure);
   EXPECT_THROW(makeWith(std::string("\xff\xff\xff\x7f\0\0\0\0", 8)), attnrt::Failure)

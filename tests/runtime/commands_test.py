@@ -98,7 +98,7 @@ class Commands(unittest.TestCase):
             ("run", ["--ids"], "3 2\n3 x\n", "line 2: 'x' is not a token id"),
             ("run", ["--ids"], "3 4\n3 99\n5\n", "line 2: token 1 of source 0 is 99"),
             ("run", [], "a\n" + "a" * 40 + "\n", "line 2: the source has 41 tokens, the model takes at most 32"),
-            ("run", [], "a\n" + "a" * (17 << 20), "line 2: has more than 16777216 bytes"),
+            ("run", ["--batch", "2"], "a\n" + "a" * (17 << 20), "line 2: has more than 16777216 bytes"),
             ("score", [], "abc\n", "line 1: has no TAB"),
             ("score", [], "abc\tx\ty\n", "line 1: has more than one TAB"),
             ("score", ["--ids"], "3\t4\n\n3\t99\n", "line 3: token 0 of target 0 is 99"),
@@ -107,6 +107,11 @@ class Commands(unittest.TestCase):
             done = self.call(command, self.bundle, *options, text=text)
             self.assertEqual(1, done.returncode, (command, options))
             self.assertIn(part, done.stderr)
+
+    def test_lines_before_one_that_is_too_long_are_written(self):
+        done = self.call("run", self.bundle, text="a\nb\n" + "a" * (17 << 20))
+        self.assertEqual((1, self.run_lines(sources=["a", "b"])), (done.returncode, done.stdout.splitlines()))
+        self.assertIn("line 3: has more than 16777216 bytes", done.stderr)
 
     def test_wrong_options_are_reported_once_and_without_a_line(self):
         for options, part in (

@@ -285,7 +285,7 @@ static inline int mixRounded(const mixing *m,
              .sums = m->context->host,
              .sumBytes = m->context->axes[1].stride * 4L,
              .count = PanelColumns,
-             .panelCount = (m->width + PanelColumns - 1) / PanelColumns,
+             .panelCount = panelsOf(m->width),
              .steps = stepsOf(count)};
   for (int panel = 0; panel < b.panelCount; ++panel)
     pairUpRows(found.rows + first * found.stride + panel * PanelColumns * found.bytes, &found, count,

@@ -21,15 +21,15 @@ static inline __m512 load(const uint8_t *from, int bytes, long place, __mmask16 
 }
 
 /* Rounds `count` floats to bfloat16, or takes what is rounded, and fills up with zeros to `width`, a multiple
- * of 32. */
+ * of StepWidth. */
 static inline void roundRow(const uint8_t *from, int bytes, int count, uint8_t *to, int width) {
   int i = 0, whole = bytes == FloatBytes ? (count < width ? count : width) / StepWidth * StepWidth : 0;
-  for (; i < whole; i += 32) { /* nearly all, without masks */
+  for (; i < whole; i += StepWidth) { /* nearly all, without masks */
     const float *numbers = (const float *)from + i;
     roundVectors(_mm512_loadu_ps(numbers), _mm512_loadu_ps(numbers + 16), to + 2 * i);
   }
-  for (; i < width; i += 32) {
-    unsigned mask = i + 32 <= count ? ~0u : i < count ? (1u << (count - i)) - 1 : 0;
+  for (; i < width; i += StepWidth) {
+    unsigned mask = i + StepWidth <= count ? ~0u : i < count ? (1u << (count - i)) - 1 : 0;
     roundVectors(load(from, bytes, i, (__mmask16)mask), load(from, bytes, i + 16, (__mmask16)(mask >> 16)),
                  to + 2 * i);
   }

@@ -15,7 +15,7 @@ PEERS = ["CTranslate2", "ONNX Runtime", "OpenVINO", "PyTorch"]
 def parser_of(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="peers", description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--attnc", type=pathlib.Path, help="the compiler to measure; LimitBench is looked for beside it")
+    parser.add_argument("--attnc", type=pathlib.Path, help="the compiler to measure, with LimitBench beside it")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("build/peers"),
                         help="folder for packages and models")
     parser.add_argument("--rows", nargs="+", metavar="PATTERN",
@@ -79,7 +79,8 @@ def read_report(parser: argparse.ArgumentParser, path: pathlib.Path) -> dict:
         report = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         parser.error(f"--write: {path}: {error}")
-    if not isinstance(report, dict) or "rows" not in report or "limits" not in report:
+    needed = {"machine", "versions", "peers", "rounds", "started", "limits", "rows"}
+    if not isinstance(report, dict) or not needed <= report.keys():
         parser.error(f"--write: {path} is not a results.json of this program")
     return report
 

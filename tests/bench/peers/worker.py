@@ -58,7 +58,7 @@ class Server:
         if row != self.row:
             prepare = getattr(self.engine, row.task, None)
             if prepare is None:
-                return {"missing": "runs whole requests alone"}
+                return {"missing": "runs only whole requests"}
             self.run, self.row = prepare(row), row
         if "seconds" in request:
             return times_of(self.run, request["seconds"])
