@@ -67,6 +67,20 @@ TEST(Import, AConfigThatIsNotReadIsToldWhy) {
   EXPECT_EQ(file + ": error: the file is larger than 16777216 bytes\n", messages());
 }
 
+TEST(Import, PiecesWithAMapThatLeadsOutOfItselfAreRefused) {
+  std::string map("\0\4\0\0\0\0\x10", 7); // 256 units, the first of which leads to unit 1,024
+  map.resize(4 + 4 * 256 + 1);
+  const std::string size{char(0x80 | (map.size() & 0x7f)), char(map.size() >> 7)},
+      field = "\x12" + size + map;
+  const std::string rules{'\x1a', char(0x80 | (field.size() & 0x7f)), char(field.size() >> 7)};
+  const std::string pieces = readFile(ATTNC_SOURCE_DIR "/examples/korean-english/tokenizer.model");
+  auto [spec, messages] = imported({{"model.safetensors", allTensors()},
+                                    {"tokenizer_config.json", R"({"tokenizer_class": "MBartTokenizer"})"},
+                                    {"sentencepiece.bpe.model", pieces + rules + field}});
+  EXPECT_EQ(spec, "");
+  expectHolds(messages, "sentencepiece.bpe.model: is not a SentencePiece model, or a damaged one");
+}
+
 TEST(Import, EqualTablesBecomeOne) {
   auto [spec, messages] =
       imported({{"model.safetensors", allTensors({{"model.encoder.embed_tokens.weight", {20, 8}},
