@@ -58,23 +58,39 @@ std::vector<float> transpose(const std::vector<float> &values, int64_t rows, int
   return turned;
 }
 
-bool isFinite(float value) { return std::isfinite(value); }
-bool isNan(float value) { return std::isnan(value); }
+/// What is as large, or larger, and no infinity becomes one in bfloat16: half a step above its largest
+/// number.
+constexpr float PastBfloat = 0x1.ffp127f;
 
-/// A NaN, and what `type` cannot hold, is an error that names the first of a tensor of `shape`.
+using Refuses = bool (*)(float value);
+
+Refuses refusesNumbers(const std::string &type) {
+  if (type == "int8")
+    return [](float value) { return !std::isfinite(value); };
+  if (type == "bf16")
+    return [](float value) { return !std::isinf(value) && !(std::fabs(value) < PastBfloat); };
+  return [](float value) { return std::isnan(value); };
+}
+
+std::string describeRefused(float value, const std::string &place) {
+  if (std::isnan(value))
+    return "a NaN at " + place + ", which is no number";
+  if (std::isinf(value))
+    return "an infinity at " + place + ", which int8 cannot hold; f32 and bf16 can";
+  return "a number at " + place + " that is an infinity in bf16; f32 and int8 can hold it";
+}
+
+/// What `type` cannot hold is an error that names the first of a tensor of `shape`.
 llvm::Error refuseNumbers(const std::string &tensor, const std::vector<int64_t> &shape,
                           const std::string &type, const std::vector<float> &values) {
-  auto found = type == "int8" ? llvm::find_if_not(values, isFinite) : llvm::find_if(values, isNan);
+  auto found = llvm::find_if(values, refusesNumbers(type));
   if (found == values.end())
     return llvm::Error::success();
   int64_t index = found - values.begin(), columns = shape.back();
   std::vector<int64_t> place = {index / columns, index % columns};
   if (shape.size() == 1)
     place = {index};
-  return llvm::createStringError(
-      "tensor '" + tensor + "' has " +
-      (isNan(*found) ? "a NaN at " + shapeText(place) + ", which is no number"
-                     : "an infinity at " + shapeText(place) + ", which int8 cannot hold; f32 and bf16 can"));
+  return llvm::createStringError("tensor '" + tensor + "' has " + describeRefused(*found, shapeText(place)));
 }
 
 /// The tensors of a recipe side by side, out x in.

@@ -298,7 +298,7 @@ void setWeightHashes(Json &manifest, const WeightHashes &hashes) {
     tensor["hash"] = hash;
 }
 
-void setLibraryHash(Json &manifest, StringRef library) { manifest["library_hash"] = hash128(library); }
+void setLibraryHash(Json &manifest, llvm::StringRef library) { manifest["library_hash"] = hash128(library); }
 
 std::string manifestHash(const Json &manifest) {
   std::string text = manifestText(manifest);

@@ -64,6 +64,8 @@ struct AttentionTiles {
   bool attendsAlone = false;                   // `external` does all of attention, by bounds
   int serves = 0;     // inputs of up to so many; the last tiles of a list serve any number
   int longerThan = 0; // and of more keys
+
+  bool operator==(const AttentionTiles &) const = default;
 };
 
 /// Stages in the order of computation. Scores are transposed (queries in the lanes), so that keys are read as

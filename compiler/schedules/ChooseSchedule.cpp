@@ -114,6 +114,9 @@ static std::string_view chosen(const ScheduleChoice &choice, std::string_view pa
 /// The first whole number of a word: `6` of `6x64`.
 static int numberOf(std::string_view word) { return std::atoi(std::string(word).c_str()); }
 
+/// The second one: `64` of `6x64`.
+static int secondNumberOf(std::string_view word) { return numberOf(word.substr(word.find('x') + 1)); }
+
 static Prefetch prefetchOf(std::string_view word) {
   return llvm::StringSwitch<Prefetch>(word)
       .Case("none", Prefetch::None)
@@ -127,7 +130,7 @@ static void applyChoice(std::vector<MatmulTile> &tiles, const ScheduleChoice &ch
   MatmulTile &manyRows = tiles.back();
   if (auto word = chosen(choice, "tile"); !word.empty()) {
     manyRows.rows = numberOf(word);
-    manyRows.columns = numberOf(word.substr(word.find('x') + 1));
+    manyRows.columns = secondNumberOf(word);
   }
   if (auto word = chosen(choice, "prefetch"); !word.empty())
     manyRows.prefetch = prefetchOf(word);
@@ -338,20 +341,28 @@ static bool canBeExternalStep(const CpuTarget &cpu, const AttentionInputs &input
          inputs.valueWidth % (2 * cpu.lanes) == 0;
 }
 
+/// Heads of a task, where `tasks` have as many.
+static int headsOfTask(int heads, int tasks) { return (heads + tasks - 1) / tasks; }
+
 /// Tasks of all heads read keys and values as they lie; of many heads, each has as many. Of a few rows with
 /// many keys they would leave threads without work: each is two then. Where tasks do not divide the heads,
 /// the last one does some again, which costs one thread time: few heads of an odd number stay together.
 static std::vector<AttentionSchedule> chooseExternalStep(const CpuTarget &cpu, const AttentionInputs &inputs,
-                                                         int heads) {
+                                                         int heads, const ScheduleChoice &choice) {
   static constexpr ExternalAttention narrow = {.attend = "attnc_attend_step"},
                                      wide = {.attend = "attnc_attend_step_wide"};
   constexpr int fewHeads = 5, fewRows = 3, manyKeys = 256;
   int tasks = (heads + StepHeads - 1) / StepHeads;
-  AttentionTiles tiles{1, KeysPerBlock, 1, cpu.lanes, (heads + tasks - 1) / tasks};
+  auto word = chosen(choice, "head_tasks");
+  if (!word.empty())
+    tasks = std::max(tasks, numberOf(word));
+  AttentionTiles tiles{1, KeysPerBlock, 1, cpu.lanes, headsOfTask(heads, tasks)};
   tiles.external = cpu.hasNarrowVectors() ? &narrow : &wide;
   tiles.attendsAlone = true;
+  if (!word.empty())
+    return {{tiles, inputs.width, inputs.valueWidth}};
   AttentionTiles halves = tiles;
-  halves.heads = (heads + 1) / 2;
+  halves.heads = headsOfTask(heads, 2);
   halves.serves = fewRows;
   halves.longerThan = manyKeys;
   std::vector<AttentionSchedule> schedules = {{tiles, inputs.width, inputs.valueWidth}};
@@ -363,12 +374,14 @@ static std::vector<AttentionSchedule> chooseExternalStep(const CpuTarget &cpu, c
 // Heads side by side: their scores of a block of keys and their states are on the stack. Blocks that a mask
 // hides are left out head by head.
 std::vector<AttentionSchedule> chooseStepAttention(const CpuTarget &cpu, const AttentionInputs &inputs,
-                                                   int heads) {
+                                                   int heads, const ScheduleChoice &choice) {
   if (canBeExternalStep(cpu, inputs))
-    return chooseExternalStep(cpu, inputs, heads);
+    return chooseExternalStep(cpu, inputs, heads, choice);
   const int width = inputs.width, valueWidth = inputs.valueWidth;
   bool headsDiffer = inputs.keyStart || inputs.mayBeSeen({0, 0, 0, 0}).defined();
   int lanes = attentionLanes(cpu, width, valueWidth), together = headsDiffer ? 1 : heads;
+  if (auto word = chosen(choice, "head_tasks"); !word.empty())
+    together = std::min(together, headsOfTask(heads, numberOf(word)));
   while (together > 1 &&
          (heads % together != 0 || together * std::max(KeysPerBlock, valueWidth + lanes) > BlockFloats))
     --together;
@@ -398,7 +411,8 @@ static AttentionSchedule chooseExternal(const CpuTarget &cpu, int width, int val
 // `contextRows` x `contextColumns`, counted alike. 128 keys x 32 queries of scores are 16 KiB, and so is
 // what is mixed up to a width of 128; wider heads take fewer queries. What a task keeps of its blocks, turned
 // queries, contexts and maxima, is at most 272 KiB.
-static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int valueWidth) {
+static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int valueWidth,
+                                      const ScheduleChoice &choice) {
   int lanes = attentionLanes(cpu, width, valueWidth);
   AttentionSchedule schedule{{}, width, valueWidth};
   int queries = cpu.lanes * 2;
@@ -412,6 +426,15 @@ static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int value
   schedule.manyKeys = 2048;
   schedule.contextColumns = lanesDividing(valueWidth / lanes, 2) * lanes;
   schedule.contextRows = lanesDividing(queries, sums / (schedule.contextColumns / lanes));
+  if (auto word = chosen(choice, "query_blocks"); !word.empty()) {
+    schedule.blocksPerTask = std::min(schedule.blocksPerTask, numberOf(word));
+    schedule.manyKeys = 0;
+  }
+  if (auto word = chosen(choice, "context_tile"); !word.empty()) {
+    schedule.contextRows = lanesDividing(queries, numberOf(word));
+    schedule.contextColumns =
+        lanesDividing(valueWidth / lanes, std::max(1, secondNumberOf(word) / lanes)) * lanes;
+  }
   return schedule;
 }
 
@@ -424,15 +447,22 @@ static AttentionSchedule chooseBounded(const CpuTarget &cpu, const AttentionInpu
 
 // Keys and values are rounded for each block of queries: for 256 of them an eighth as often as for 32. A
 // block's queries are scaled whether there are as many or not.
-std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const AttentionInputs &inputs) {
+std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const AttentionInputs &inputs,
+                                               const ScheduleChoice &choice) {
   const int width = inputs.width, valueWidth = inputs.valueWidth;
   bool rounds = !inputs.memory.empty() && canBeExternal(cpu, width, valueWidth);
+  auto word = chosen(choice, "query_blocks");
+  const int queries = word.empty() ? 0 : numberOf(word) * PanelColumns;
+  if (rounds && inputs.onlyBounded && queries > 0)
+    return {chooseBounded(cpu, inputs, queries)};
   if (rounds && inputs.onlyBounded)
     return {chooseBounded(cpu, inputs, 64), chooseBounded(cpu, inputs, 128),
             chooseBounded(cpu, inputs, StageQueries)};
+  if (rounds && queries > 0)
+    return {chooseExternal(cpu, width, valueWidth, queries)};
   if (rounds)
     return {chooseExternal(cpu, width, valueWidth, 32), chooseExternal(cpu, width, valueWidth, 64)};
-  return {chooseBlocks(cpu, width, valueWidth)};
+  return {chooseBlocks(cpu, width, valueWidth, choice)};
 }
 
 } // namespace attnc

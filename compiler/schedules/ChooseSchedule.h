@@ -52,15 +52,18 @@ struct AttentionSchedule {
   int contextColumns = 1; // and columns of the value
   int blocksPerTask = 1;  // blocks that visit a block of keys together
   int manyKeys = 0;       // where there are more keys, and queries, than these
+
+  bool operator==(const AttentionSchedule &) const = default;
 };
 
 /// Blocks of queries, in the order of the numbers of queries that each of the schedules serves.
-std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const AttentionInputs &inputs);
+std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const AttentionInputs &inputs,
+                                               const ScheduleChoice &choice = {});
 
 /// Queries one by one: of a step, and a few of a graph, where that takes less time than a block of them.
 /// `heads`: as many may be worked on side by side.
 std::vector<AttentionSchedule> chooseStepAttention(const CpuTarget &cpu, const AttentionInputs &inputs,
-                                                   int heads);
+                                                   int heads, const ScheduleChoice &choice = {});
 
 } // namespace attnc
 

@@ -41,13 +41,15 @@ public:
 
 private:
   MatmulSchedule matmulSchedule(const LinearInputs &inputs);
-  MatmulSchedule chooseTuned(llvm::function_ref<MatmulSchedule(const ScheduleChoice &)> choose);
+  template <typename Choose> auto chooseTuned(Choose choose);
   void buildMatmul(const MatmulMatch &match);
   void addLinearResult(const MatmulMatch &match, mlir::Value value, const LinearInputs &inputs);
   void addNormResult(mlir::Operation *norm, mlir::Value value);
   AttentionInputs attentionInputs(const AttentionMatch &match);
   void readCaches(mlir::Value key, mlir::Value value, AttentionInputs &inputs);
   void boundKeys(const AttentionMatch &match, AttentionInputs &inputs);
+  std::vector<AttentionSchedule> chooseWays(const AttentionInputs &inputs, RankedTensorType queries,
+                                            const ScheduleChoice &choice) const;
   void buildAttentionKernel(const AttentionMatch &match);
   llvm::Error buildVocabularyKernel(const VocabularyMatch &match);
   RowLogSumStages buildLogits(const VocabularyMatch &match, const LinearInputs &inputs);
@@ -75,9 +77,8 @@ private:
 } // namespace
 
 /// What `choose` gives for the choice at hand; notes whether rules alone would give something else.
-MatmulSchedule
-PipelineBuilder::chooseTuned(llvm::function_ref<MatmulSchedule(const ScheduleChoice &)> choose) {
-  MatmulSchedule schedule = choose(choice);
+template <typename Choose> auto PipelineBuilder::chooseTuned(Choose choose) {
+  auto schedule = choose(choice);
   pipeline.isTuned |= schedule != choose({});
   return schedule;
 }
@@ -267,6 +268,22 @@ void PipelineBuilder::boundKeys(const AttentionMatch &match, AttentionInputs &in
   };
 }
 
+/// One by one, in blocks, or, where that may depend on how many there are, both.
+std::vector<AttentionSchedule> PipelineBuilder::chooseWays(const AttentionInputs &inputs,
+                                                           RankedTensorType queries,
+                                                           const ScheduleChoice &choice) const {
+  const bool isOfGraph = kernel->hasAttr("attn.graph"), isOneQuery = queries.getDimSize(2) == 1;
+  // In graphs each head is a task: batches may be small, and a head's keys lie together.
+  int heads = queries.isDynamicDim(1) || isOfGraph ? 1 : int(queries.getDimSize(1));
+  std::vector<AttentionSchedule> ways;
+  // In a model, what a query gives must not depend on how many there are.
+  if (isOneQuery || (queries.isDynamicDim(2) && isOfGraph))
+    ways = chooseStepAttention(cpu, inputs, heads, choice);
+  if (!isOneQuery)
+    llvm::append_range(ways, chooseAttention(cpu, inputs, choice));
+  return ways;
+}
+
 void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
   AttentionInputs inputs = attentionInputs(match);
   attn::SoftmaxOp softmax = match.softmax;
@@ -278,16 +295,9 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
   };
   boundKeys(match, inputs);
   inputs.mayBeSeen = [&](const Coordinates &at) { return region.mayBeSeen(softmax.getScores(), at); };
-  RankedTensorType queries = typeOf(match.products->getOperand(0));
-  const bool isOfGraph = kernel->hasAttr("attn.graph"), isOneQuery = queries.getDimSize(2) == 1;
-  // In graphs each head is a task: batches may be small, and a head's keys lie together.
-  int heads = queries.isDynamicDim(1) || isOfGraph ? 1 : int(queries.getDimSize(1));
-  std::vector<AttentionSchedule> schedules;
-  // In a model, what a query gives must not depend on how many there are.
-  if (isOneQuery || (queries.isDynamicDim(2) && isOfGraph))
-    schedules = chooseStepAttention(cpu, inputs, heads);
-  if (!isOneQuery)
-    llvm::append_range(schedules, chooseAttention(cpu, inputs));
+  const RankedTensorType queries = typeOf(match.products->getOperand(0));
+  const std::vector<AttentionSchedule> schedules =
+      chooseTuned([&](const ScheduleChoice &choice) { return chooseWays(inputs, queries, choice); });
   std::vector<AttentionTiles> tiles;
   for (const AttentionSchedule &schedule : schedules)
     tiles.push_back(schedule.tiles);

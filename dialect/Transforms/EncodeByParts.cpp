@@ -4,6 +4,7 @@
 #include "dialect/Transforms/Passes.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 

@@ -263,6 +263,17 @@ TEST(StoredWeights, AnInfinityIsAnErrorInIntegersAlone) {
             std::string::npos);
 }
 
+TEST(StoredWeights, ANumberThatIsAnInfinityInBfloat16IsAnError) {
+  const float first = 0x1.ffp127f, last = std::nextafter(first, 0.f);
+  for (float number : {first, -first})
+    EXPECT_NE(errorOfMatrix("bf16", number)
+                  .find("'a' has a number at [1, 0] that is an infinity in bf16; f32 and int8 can hold it"),
+              std::string::npos);
+  EXPECT_EQ(errorOfMatrix("bf16", -last), "");
+  EXPECT_EQ(errorOfMatrix("f32", first), "");
+  EXPECT_EQ(errorOfMatrix("int8", first), "");
+}
+
 /// The values of a constant of the given type, declared by `text`.
 std::vector<float> computeConstant(const std::string &text, const std::string &type,
                                    std::vector<int64_t> shape, int64_t bytes) {

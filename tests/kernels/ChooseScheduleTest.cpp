@@ -24,15 +24,47 @@ std::vector<LinearInputs> linears() {
   return all;
 }
 
-/// Whether some linear has another schedule with `choice` than by rules, on some CPU.
+/// Attention of eight heads of width 64: in blocks, and of a step.
+AttentionInputs attentionInputs() {
+  AttentionInputs inputs;
+  inputs.width = inputs.valueWidth = 64;
+  inputs.onlyBounded = true;
+  inputs.mayBeSeen = [](const Coordinates &) { return Halide::Expr(); };
+  inputs.slots = Halide::ImageParam(Halide::Int(32), 1);
+  return inputs;
+}
+
+/// Whether some linear or attention has another schedule with `choice` than by rules, on some CPU.
 bool changesAnything(const ScheduleChoice &choice) {
   for (const CpuVariant &variant : llvm::cantFail(parseTargets("x86-64,avx2,avx512,vnni,zen4,zen5,amx"))) {
     const CpuTarget cpu = describeCpu(Halide::Target(variant.target));
     for (const LinearInputs &inputs : linears())
       if (chooseMatmul(cpu, inputs, choice) != chooseMatmul(cpu, inputs))
         return true;
+    const AttentionInputs inputs = attentionInputs();
+    if (chooseAttention(cpu, inputs, choice) != chooseAttention(cpu, inputs) ||
+        chooseStepAttention(cpu, inputs, 8, choice) != chooseStepAttention(cpu, inputs, 8))
+      return true;
   }
   return false;
+}
+
+/// Heads that are worked on side by side in a step of eight heads.
+std::vector<int> headsOfTasks(const char *target, const char *tasks) {
+  const CpuVariant variant = llvm::cantFail(parseTargets(target)).front();
+  std::vector<int> heads;
+  for (const AttentionSchedule &schedule : chooseStepAttention(describeCpu(Halide::Target(variant.target)),
+                                                               attentionInputs(), 8, {{"head_tasks", tasks}}))
+    heads.push_back(schedule.tiles.heads);
+  return heads;
+}
+
+TEST(ChooseScheduleTest, HeadsOfAStepAreSharedOutAsChosen) {
+  for (const char *target : {"avx2", "zen4"}) {
+    EXPECT_EQ(headsOfTasks(target, "1"), (std::vector<int>{8}));
+    EXPECT_EQ(headsOfTasks(target, "4"), (std::vector<int>{2}));
+    EXPECT_EQ(headsOfTasks(target, "8"), (std::vector<int>{1}));
+  }
 }
 
 TEST(ChooseScheduleTest, EachWordOfEachParameterChangesSomeSchedule) {

@@ -76,11 +76,15 @@ static bool mayUseTiles() {
   return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
 }
 
-/// Whether this machine runs a variant, matrix instructions one by one if the environment asks for that. Zen
-/// 5's asks for AVX-VNNI to tell it from Zen 4, and does not use it.
-static bool isRunnable(const attnc::CpuVariant &variant) {
-  if (variant.name == "zen5")
-    return attnc::runsHere(without(variant, "avx_vnni"));
+/// Without what a variant asks for and does not use: Zen 5's asks for AVX-VNNI to tell it from Zen 4, that of
+/// matrix instructions because all of their CPUs have it.
+static attnc::CpuVariant whatIsUsed(const attnc::CpuVariant &variant) {
+  return variant.name == "zen5" || attnc::hasMatrixTiles(variant) ? without(variant, "avx_vnni") : variant;
+}
+
+/// Whether this machine runs a variant, matrix instructions one by one if the environment asks for that.
+static bool isRunnable(const attnc::CpuVariant &asked) {
+  const attnc::CpuVariant variant = whatIsUsed(asked);
   if (attnc::runsHere(variant) && (!attnc::hasMatrixTiles(variant) || mayUseTiles()))
     return true;
   return attnc::hasMatrixTiles(variant) && getenv("ATTNC_EMULATE_TILES") &&

@@ -252,6 +252,16 @@ TEST_P(KernelTest, StoredChoicesChangeNoBits) {
     checkChoices(caseCalled(name, storedMatmulCases()), GetParam());
 }
 
+TEST_P(KernelTest, AttentionChoicesChangeNoBits) {
+  if (GetParam().asserts)
+    GTEST_SKIP() << "these are the same schedules";
+  checkChoices(caseCalled("attention_step_64", attentionCases()), GetParam());
+  if (!GetParam().roundsRows())
+    return checkChoices(caseCalled("attention_64_padding", attentionCases()), GetParam());
+  for (const char *name : {"attention_64_causal_rounded", "attention_window_64_140_5_rounded"})
+    checkChoices(caseCalled(name, roundedAttentionCases()), GetParam());
+}
+
 /// Large logits make the last bits of maxima and exponentials show. Each count of rows picks a class of
 /// tiles; results and the panels' maxima and sums must have the same bits in all of them.
 TEST_P(KernelTest, VocabularyRowsHaveTheSameBitsInEveryRowClass) {

@@ -4,6 +4,7 @@
 // As a matmul's, with the sums of all gates at each tile. Gates are summed one after the other, so a tile of
 // them needs no more registers than a matmul's; their sums wait on the stack.
 
+#include "compiler/schedules/cpu/PrefetchPanels.h"
 #include "compiler/schedules/cpu/Schedules.h"
 
 using namespace Halide;

@@ -4,6 +4,7 @@
 // As a matmul, but a tile of logits stays in the first cache and leaves two numbers per row and panel.
 
 #include "compiler/schedules/cpu/HoistGuards.h"
+#include "compiler/schedules/cpu/PrefetchPanels.h"
 #include "compiler/schedules/cpu/Schedules.h"
 
 #include <algorithm>
