@@ -7,6 +7,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -18,7 +19,9 @@ using llvm::StringRef;
 namespace attnc {
 namespace {
 
-/// A feature of Halide's target strings, and what the CPU must have for the code that comes out.
+/// A feature of Halide's target strings, and what the CPU must have for the code that comes out. Halide names
+/// a CPU to LLVM for some, whose instructions beside those of vectors may be in the code, too: for AVX Sandy
+/// Bridge, for AVX2 Haswell, for the last ones Zen 4 and Sapphire Rapids.
 struct Feature {
   StringRef name;
   StringRef cpu;
@@ -27,10 +30,10 @@ struct Feature {
 constexpr StringRef skylake = "avx512f avx512cd avx512vl avx512dq avx512bw";
 const Feature features[] = {
     {"sse41", "sse4_1"},
-    {"avx", "avx"},
+    {"avx", "avx sse4_2 popcnt"},
     {"f16c", "f16c"},
     {"fma", "fma"},
-    {"avx2", "avx2"},
+    {"avx2", "avx2 f16c fma bmi1 bmi2 abm movbe"},
     {"avxvnni", "avx_vnni"},
     {"avx512", "avx512f avx512cd"},
     {"avx512_skylake", skylake},
@@ -38,10 +41,10 @@ const Feature features[] = {
     {"avx512_cannonlake", "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi"},
     {"avx512_zen4",
      "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi avx512_bf16 avx512_vnni "
-     "avx512_bitalg avx512_vbmi2 avx512_vpopcntdq"},
+     "avx512_bitalg avx512_vbmi2 avx512_vpopcntdq gfni"},
     {"avx512_sapphirerapids",
      "avx512f avx512cd avx512vl avx512dq avx512bw avx512ifma avx512vbmi avx512_bf16 "
-     "avx512_vnni avx512_bitalg avx512_vbmi2 avx512_vpopcntdq avx_vnni amx_tile amx_int8 "
+     "avx512_vnni avx512_bitalg avx512_vbmi2 avx512_vpopcntdq gfni avx512_fp16 avx_vnni amx_tile amx_int8 "
      "amx_bf16"},
     {"tune_znver4", "sse4a"},          // which AMD's have and no others
     {"tune_znver5", "sse4a avx_vnni"}, // the second of which Zen 4 lacks; no kernel needs it
@@ -184,14 +187,14 @@ std::string halidesTarget(StringRef target) {
 }
 
 std::string compilersFeature(StringRef feature) {
-  if (feature == "sse4_1")
-    return "sse4.1";
   std::string name = feature.str();
   if (feature.starts_with("amx"))
     std::replace(name.begin(), name.end(), '_', '-');
+  else if (feature.starts_with("sse"))
+    std::replace(name.begin(), name.end(), '_', '.');
   else
     name.erase(std::remove(name.begin(), name.end(), '_'), name.end());
-  return name;
+  return llvm::StringSwitch<std::string>(name).Case("bmi1", "bmi").Case("abm", "lzcnt").Default(name);
 }
 
 } // namespace attnc

@@ -58,7 +58,7 @@ TEST(CpuVariant, OtherTargetStringsAreNamedByTheirFeatures) {
   CpuVariant variant = parse("x86-64-linux-avx2-fma")[0];
   EXPECT_EQ(variant.name, "avx2-fma");
   EXPECT_EQ(variant.target, "x86-64-linux-avx2-fma");
-  EXPECT_EQ(variant.features, "avx2 fma");
+  EXPECT_EQ(variant.features, "abm avx2 bmi1 bmi2 f16c fma movbe");
 }
 
 TEST(CpuVariant, StringsThatAreLessThanADefaultHaveOtherNames) {
@@ -85,6 +85,23 @@ TEST(CpuVariant, SomeAskForOneFeatureMore) {
   EXPECT_EQ(added("zen4", "zen5"), std::set<std::string>{"avx_vnni"});
   EXPECT_EQ(added("avx2", "avxvnni"), std::set<std::string>{"avx_vnni"});
   EXPECT_EQ(added("avx512", "cascadelake"), std::set<std::string>{"avx512_vnni"});
+}
+
+/// Halide names CPUs to LLVM, which then takes their instructions (`andn`, `vmovw`) where it likes.
+TEST(CpuVariant, WhatLlvmMayTakeIsAskedFor) {
+  for (const char *feature : {"abm", "bmi1", "bmi2", "f16c", "fma", "movbe", "popcnt", "sse4_2"})
+    EXPECT_TRUE(featuresOf("avx2").count(feature)) << feature;
+  EXPECT_TRUE(featuresOf("zen4").count("gfni"));
+  EXPECT_TRUE(featuresOf("amx").count("gfni"));
+  EXPECT_TRUE(featuresOf("amx").count("avx512_fp16"));
+}
+
+TEST(CpuVariant, FeaturesHaveTheNamesOfCompilers) {
+  for (auto [feature, name] :
+       {std::pair("sse4_2", "sse4.2"), std::pair("abm", "lzcnt"), std::pair("bmi1", "bmi"),
+        std::pair("bmi2", "bmi2"), std::pair("avx512_fp16", "avx512fp16"), std::pair("amx_int8", "amx-int8"),
+        std::pair("sse4a", "sse4a")})
+    EXPECT_EQ(compilersFeature(feature), name);
 }
 
 TEST(CpuVariant, MatrixInstructionsAreAmxs) {

@@ -76,10 +76,12 @@ static bool mayUseTiles() {
   return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
 }
 
-/// Without what a variant asks for and does not use: Zen 5's asks for AVX-VNNI to tell it from Zen 4, that of
-/// matrix instructions because all of their CPUs have it.
+/// Without what a variant asks for and its kernels do not use: Zen 5's asks for AVX-VNNI to tell it from Zen
+/// 4, that of matrix instructions for what the CPU has that Halide names to LLVM.
 static attnc::CpuVariant whatIsUsed(const attnc::CpuVariant &variant) {
-  return variant.name == "zen5" || attnc::hasMatrixTiles(variant) ? without(variant, "avx_vnni") : variant;
+  if (variant.name == "zen5")
+    return without(variant, "avx_vnni");
+  return attnc::hasMatrixTiles(variant) ? without(without(variant, "avx_vnni"), "avx512_fp16") : variant;
 }
 
 /// Whether this machine runs a variant, matrix instructions one by one if the environment asks for that.
@@ -89,6 +91,11 @@ static bool isRunnable(const attnc::CpuVariant &asked) {
     return true;
   return attnc::hasMatrixTiles(variant) && getenv("ATTNC_EMULATE_TILES") &&
          attnc::runsHere(without(variant, "amx")) && emulateTiles();
+}
+
+/// Whether that is so of its kernels with Halide's checks, too, in which LLVM takes more of what it may.
+static bool isRunnableWithChecks(const attnc::CpuVariant &variant) {
+  return attnc::runsHere(attnc::hasMatrixTiles(variant) ? without(variant, "amx") : variant);
 }
 
 void PrintTo(const Variant &variant, std::ostream *out) { *out << variant.name; }
@@ -106,7 +113,8 @@ std::vector<Variant> runnableVariants() {
     if (!isRunnable(typed))
       continue;
     variants.push_back({typed.name, typed.target, false});
-    if (variants.back().roundsRows() && typed.name != "zen5") // whose sums are Zen 4's
+    if (variants.back().roundsRows() && isRunnableWithChecks(typed) &&
+        typed.name != "zen5") // whose sums are Zen 4's
       checked.push_back(variants.back());
   }
   for (const Variant &variant : checked)

@@ -24,6 +24,11 @@ struct Variant {
 
   /// Kernels with weights of bfloat16 round their rows as well.
   bool roundsRows() const { return name.starts_with("amx") || name.starts_with("zen"); }
+
+  /// Whether attention in float32 is not, instruction by instruction, what another variant has.
+  bool hasOwnFloatAttention() const {
+    return name.starts_with("baseline") || name.starts_with("avx2") || name.starts_with("avx512");
+  }
 };
 
 /// The variants that this machine can run, with ATTNC_EMULATE_TILES in the environment `amx` even where only

@@ -81,6 +81,15 @@ std::vector<KernelCase> roundedCasesOf(const Variant &variant) {
   return variant.roundsRows() ? cases : std::vector<KernelCase>(1, cases.front());
 }
 
+/// What the variant has to itself: in float32 others repeat AVX2's or AVX-512's.
+std::vector<KernelCase> attentionCasesOf(const Variant &variant) {
+  std::vector<KernelCase> cases = roundedCasesOf(variant);
+  if (variant.hasOwnFloatAttention())
+    for (const auto &floats : {attentionCases(), scoreCases()})
+      llvm::append_range(cases, floats);
+  return cases;
+}
+
 TEST_P(KernelTest, MatmulEqualsReference) { checkCases(matmulCases(), GetParam()); }
 TEST_P(KernelTest, AttentionEqualsReference) { checkCases(attentionCases(), GetParam()); }
 TEST_P(KernelTest, RoundedAttentionEqualsReference) { checkCases(roundedCasesOf(GetParam()), GetParam()); }
@@ -313,19 +322,18 @@ TEST_P(KernelTest, BestWordsHaveTheBitsOfTheirLogits) {
 
 /// Nor queries on those after them: in a batch there are as many as the longest target has.
 TEST_P(KernelTest, AttentionRowsDoNotDependOnTheirCompany) {
-  for (const auto &cases : {attentionCases(), roundedCasesOf(GetParam()), scoreCases()})
-    for (const KernelCase &kernelCase : cases) {
-      TestKernel kernel(kernelCase.text);
-      ASSERT_TRUE(kernel.load(GetParam()));
-      Sizes sizes = kernelCase.sizes.back();
-      checkCompany(kernel, kernelCase, sizes, sizes.count("row") ? "row" : "batch");
-      if (!sizes.count("query"))
-        continue; // a step
-      sizes["query"] = 76;
-      if (sizes.count("key"))
-        sizes["key"] = 140;
-      checkCompany(kernel, kernelCase, sizes, "query", {1, 2, 3, 4, 7, 10, 13, 15, 21, 31, 32, 33, 64, 65});
-    }
+  for (const KernelCase &kernelCase : attentionCasesOf(GetParam())) {
+    TestKernel kernel(kernelCase.text);
+    ASSERT_TRUE(kernel.load(GetParam()));
+    Sizes sizes = kernelCase.sizes.back();
+    checkCompany(kernel, kernelCase, sizes, sizes.count("row") ? "row" : "batch");
+    if (!sizes.count("query"))
+      continue; // a step
+    sizes["query"] = 76;
+    if (sizes.count("key"))
+      sizes["key"] = 140;
+    checkCompany(kernel, kernelCase, sizes, "query", {1, 2, 3, 4, 7, 10, 13, 15, 21, 31, 32, 33, 64, 65});
+  }
 }
 
 /// Where bounds alone hide keys, more queries share blocks than above.
@@ -620,9 +628,8 @@ bool isOfSanitizer(llvm::StringRef symbol) {
 TEST_P(KernelTest, ObjectsNeedOnlyThePool) {
   if (GetParam().asserts)
     GTEST_SKIP() << "checked kernels call halide_error_...";
-  for (const auto &cases :
-       {matmulCases(), attentionCases(), roundedCasesOf(GetParam()), scoreCases(), headCases(),
-        vocabularyCases(), rowCases(), cellCases(), storedMatmulCases(), storedVocabularyCases()})
+  for (const auto &cases : {matmulCases(), attentionCasesOf(GetParam()), headCases(), vocabularyCases(),
+                            rowCases(), cellCases(), storedMatmulCases(), storedVocabularyCases()})
     for (const KernelCase &kernelCase : cases) {
       TestKernel kernel(kernelCase.text);
       ASSERT_TRUE(kernel.load(GetParam()));
