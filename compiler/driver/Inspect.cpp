@@ -3,6 +3,7 @@
 
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/SentenceLines.h"
+#include "compiler/emit/ManifestFile.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -77,10 +78,10 @@ std::string tunedFor(const Json &manifest, const std::string &kernel) {
   return text.empty() ? text : text + ")";
 }
 
-/// The runtime has checked every field that is read here.
-void printBundle(const Model &model) {
-  const auto manifest = Json::parse(model.manifest());
-  std::cout << "bundle " << model.name() << " (" << manifest["kind"].get<std::string>() << ")\n";
+/// `used`: the variant of this machine. The runtime has checked every field that is read here.
+void printBundle(const Json &manifest, const std::string &used) {
+  std::cout << "bundle " << manifest["name"].get<std::string>() << " (" << manifest["kind"].get<std::string>()
+            << ")\n";
   std::cout << "sizes " << shapeText(manifest["sizes"]) << "\n";
   printEntries(manifest);
   if (manifest["kind"] == "encoder_decoder" || manifest["kind"] == "decoder")
@@ -91,7 +92,7 @@ void printBundle(const Model &model) {
     const auto name = variant["name"].get<std::string>();
     const auto features = variant["features"].get<std::string>();
     std::cout << "variant " << name << (features.empty() ? "" : ": " + features)
-              << (name == model.variant() ? " (used on this machine)" : "") << "\n";
+              << (name == used ? " (used on this machine)" : "") << "\n";
   }
   for (const auto &kernel : manifest["kernels"])
     std::cout << "kernel " << kernel.get<std::string>() << tunedFor(manifest, kernel) << "\n";
@@ -108,12 +109,32 @@ void printBundle(const Model &model) {
     std::cout << "weights of " << type << ": " << sum.first << " tensors, " << sum.second << " bytes\n";
 }
 
+/// The bundle is sound, but none of its variants runs here.
+void printForeign(const std::string &folder, const std::string &reason) {
+  llvm::Expected<Json> manifest = readManifestFile(folder);
+  if (!manifest)
+    throw std::runtime_error(llvm::toString(manifest.takeError()));
+  printBundle(*manifest, "");
+  std::cout << reason << "\n";
+}
+
+void show(const BundleOptions &bundle) {
+  try {
+    const Model model = loadBundle(bundle);
+    printBundle(Json::parse(model.manifest()), model.variant());
+  } catch (const attnrt::api::Error &error) {
+    if (error.status != ATTNRT_UNSUPPORTED || !bundle.variant.empty())
+      throw;
+    printForeign(bundle.folder, error.what());
+  }
+}
+
 void inspect(const InspectOptions &options) {
-  BundleOptions bundle = options.bundle;
-  bundle.verify = options.selfCheck; // before any of its code runs
-  const Model model = loadBundle(bundle);
   if (!options.selfCheck)
-    return printBundle(model);
+    return show(options.bundle);
+  BundleOptions bundle = options.bundle;
+  bundle.verify = true; // before any of its code runs
+  const Model model = loadBundle(bundle);
   model.selfCheck();
   const auto golden = Json::parse(model.manifest())["golden"];
   const size_t cases = golden.contains("cases") ? golden["cases"].size() : 0;

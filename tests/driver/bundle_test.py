@@ -127,6 +127,18 @@ class Compile(BundleTest):
         done = attnc("inspect", bundle, "--self-check")
         self.assertEqual((1, f"attnc: error: {library}: does not match its hash\n"), (done.returncode, done.stderr))
 
+    def test_a_bundle_for_other_machines_is_shown(self):
+        nowhere = "x86-64-linux-avx2-avx512_skylake-avx512_sapphirerapids-tune_znver4" # Intel's and AMD's alone
+        bundle = self.compile_ok("foreign", "--target", nowhere)
+        shown = attnc("inspect", bundle)
+        self.assertEqual((0, ""), (shown.returncode, shown.stderr))
+        self.assertIn("\nvariant avx2-avx512_sapphirerapids", shown.stdout)
+        self.assertNotIn("used on this machine", shown.stdout)
+        self.assertRegex(shown.stdout, r"\nthis machine cannot run the bundle: avx2-\S+ needs \w+\n$")
+        variant = "avx2-avx512_sapphirerapids-avx512_skylake-tune_znver4"
+        for flags in (["--self-check"], ["--variant", variant]):
+            self.refuse(1, "this machine cannot run the bundle", "inspect", bundle, *flags)
+
     def test_weights_that_are_no_numbers_are_told_by_every_command(self):
         encoder = self.folder / "encoder.yaml"
         encoder.write_text("name: encoder\nmodel: {kind: encoder, width: 16, heads: 2, encoder: {layers: 1}, feed_forward: {width: 24},"
