@@ -208,6 +208,9 @@ bool haveSameBits(const std::vector<float> &a, const std::vector<float> &b) {
 }
 
 Comparison Tuner::timeBoth(const TimedBundle &tuned, const std::string &what) {
+  const std::set<std::string> changed = tuned.tunedKernels();
+  if (changed.empty())
+    return {};
   std::map<std::string, KernelTimes> times;
   for (size_t workload = 0; workload < tuned.workloads().size(); ++workload) {
     addTimes(workload, tuned, times);
@@ -215,7 +218,6 @@ Comparison Tuner::timeBoth(const TimedBundle &tuned, const std::string &what) {
       throw std::runtime_error("schedules with " + what + " give other outputs; please report it");
   }
   Comparison comparison;
-  const std::set<std::string> changed = tuned.tunedKernels();
   for (const auto &[kernel, time] : times)
     if (changed.count(kernel))
       comparison.kernels[kernel] = time;

@@ -7,6 +7,8 @@
 #include "Failure.h"
 
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <optional>
 #include <string_view>
 
@@ -88,11 +90,22 @@ bool isWhole(std::string_view bytes) {
   return isFound;
 }
 
+/// The library throws where its tries refuse a piece, an empty one among them.
+bool takes(sentencepiece::SentencePieceProcessor &processor, const std::string &content) {
+  try {
+    return processor.LoadFromSerializedProto(content).ok();
+  } catch (const std::bad_alloc &) {
+    throw;
+  } catch (const std::exception &) {
+    return false;
+  }
+}
+
 } // namespace
 
 void loadPieces(const std::string &path, const std::string &content,
                 sentencepiece::SentencePieceProcessor &processor) {
-  check(isWhole(content) && processor.LoadFromSerializedProto(content).ok(), ATTNRT_BAD_BUNDLE, path,
+  check(isWhole(content) && takes(processor, content), ATTNRT_BAD_BUNDLE, path,
         ": is not a SentencePiece model, or a damaged one");
 }
 

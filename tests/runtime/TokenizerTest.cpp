@@ -154,6 +154,18 @@ TEST(SentencePiece, MapsThatLeadOutOfThemselvesAreErrors) {
       << "more units than there are";
 }
 
+TEST(SentencePiece, PiecesThatTheLibraryThrowsAtAreErrors) {
+  std::ifstream file(ATTNC_SOURCE_DIR "/examples/korean-english/tokenizer.model", std::ios::binary);
+  const std::string whole(std::istreambuf_iterator<char>(file), {});
+  for (const std::string &piece : {std::string(), std::string(1, '\0')}) {
+    const toy::Folder folder;
+    folder.write("model.spm", field(1, field(1, piece)) + whole);
+    EXPECT_THROW(attnrt::makeTokenizer({attnrt::TokenizerKind::SentencePiece, "model.spm", "", "", ""},
+                                       folder.path(), {1200, {}}),
+                 attnrt::Failure);
+  }
+}
+
 TEST(SentencePiece, TextsBeyondAllMeasureAreErrors) {
   const auto tokenizer =
       attnrt::makeTokenizer({attnrt::TokenizerKind::SentencePiece, "tokenizer.model", "", "", ""},
