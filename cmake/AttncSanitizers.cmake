@@ -1,7 +1,7 @@
-# ATTNC_SANITIZER=asan, fuzz (asan for tests/fuzz) or tsan instruments everything that is built here; the kernels that attnc then compiles are
-# built with Halide's feature of the same name (see compiler/emit). The test preset asan sets allow_user_poisoning=0:
-# MLIR's allocators poison memory where their code is inlined here and do not unpoison it in libMLIR, which is not
-# instrumented.
+# ATTNC_SANITIZER=asan or tsan instruments everything that is built here; the kernels that attnc then compiles are
+# built with Halide's feature of the same name (see compiler/emit). ATTNC_SANITIZER=fuzz is asan for what tests/fuzz
+# calls, and for nothing else. The test preset asan sets allow_user_poisoning=0: MLIR's allocators poison memory where
+# their code is inlined here and do not unpoison it in libMLIR, which is not instrumented.
 set(ATTNC_SANITIZER "" CACHE STRING "asan (with UBSan), fuzz, tsan, or nothing")
 set_property(CACHE ATTNC_SANITIZER PROPERTY STRINGS "" asan fuzz tsan)
 if(ATTNC_SANITIZER) # Clang sees that GCC 12's std::stable_sort uses what C++17 deprecates

@@ -3,6 +3,7 @@
 
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/SentenceLines.h"
+#include "compiler/emit/CpuVariant.h"
 #include "compiler/emit/ManifestFile.h"
 
 #include <CLI/CLI.hpp>
@@ -32,90 +33,101 @@ std::string shapeText(const Json &shape) {
 
 void printTensors(const char *what, const Json &tensors) {
   for (const auto &tensor : tensors)
-    std::cout << "  " << what << " " << tensor["name"].get<std::string>() << ": "
-              << tensor["type"].get<std::string>() << " " << shapeText(tensor["shape"]) << "\n";
+    std::cout << "  " << what << " " << tensor.at("name").get<std::string>() << ": "
+              << tensor.at("type").get<std::string>() << " " << shapeText(tensor.at("shape")) << "\n";
 }
 
 void printEntries(const Json &manifest) {
-  for (const auto &entry : manifest["entries"]) {
-    std::cout << "entry " << entry["name"].get<std::string>() << "\n";
-    printTensors("argument", entry["arguments"]);
-    printTensors("result", entry["results"]);
-    std::cout << "  arena " << entry["arena"].get<std::string>() << "\n";
-    for (const auto &bound : entry["bounds"])
-      std::cout << "  at most " << bound["most"] << " for " << bound["formula"].get<std::string>() << "\n";
+  for (const auto &entry : manifest.at("entries")) {
+    std::cout << "entry " << entry.at("name").get<std::string>() << "\n";
+    printTensors("argument", entry.at("arguments"));
+    printTensors("result", entry.at("results"));
+    std::cout << "  arena " << entry.at("arena").get<std::string>() << "\n";
+    for (const auto &bound : entry.at("bounds"))
+      std::cout << "  at most " << bound.at("most") << " for " << bound.at("formula").get<std::string>()
+                << "\n";
   }
-  std::cout << "state " << manifest["state"].get<std::string>() << "\n";
+  std::cout << "state " << manifest.at("state").get<std::string>() << "\n";
 }
 
 void printDecoder(const Json &manifest) {
-  const auto &tokenizer = manifest["tokenizer"];
-  std::cout << "vocabulary source " << manifest["vocabulary"]["source"] << " ("
-            << tokenizer["source"]["kind"].get<std::string>() << "), target "
-            << manifest["vocabulary"]["target"] << " (" << tokenizer["target"]["kind"].get<std::string>()
-            << ")\n"
-            << "limits source " << manifest["limits"]["source"] << ", target " << manifest["limits"]["target"]
-            << "\n"
-            << "tokens " << manifest["tokens"].dump() << "\n"
-            << "decoding " << manifest["decoding"].dump() << "\n";
+  const auto &tokenizer = manifest.at("tokenizer");
+  std::cout << "vocabulary source " << manifest.at("vocabulary").at("source") << " ("
+            << tokenizer.at("source").at("kind").get<std::string>() << "), target "
+            << manifest.at("vocabulary").at("target") << " ("
+            << tokenizer.at("target").at("kind").get<std::string>() << ")\n"
+            << "limits source " << manifest.at("limits").at("source") << ", target "
+            << manifest.at("limits").at("target") << "\n"
+            << "tokens " << manifest.at("tokens").dump() << "\n"
+            << "decoding " << manifest.at("decoding").dump() << "\n";
 }
 
 void printEncoder(const Json &manifest) {
-  std::cout << "width " << manifest["width"] << ", token types " << manifest["token_types"] << "\n"
-            << "vocabulary source " << manifest["vocabulary"]["source"] << " ("
-            << manifest["tokenizer"]["source"]["kind"].get<std::string>() << ")\n"
-            << "limits source " << manifest["limits"]["source"] << "\n"
-            << "tokens " << manifest["tokens"].dump() << "\n";
+  std::cout << "width " << manifest.at("width") << ", token types " << manifest.at("token_types") << "\n"
+            << "vocabulary source " << manifest.at("vocabulary").at("source") << " ("
+            << manifest.at("tokenizer").at("source").at("kind").get<std::string>() << ")\n"
+            << "limits source " << manifest.at("limits").at("source") << "\n"
+            << "tokens " << manifest.at("tokens").dump() << "\n";
 }
 
 /// ` (tuned for avx2, avx512)`: the variants in which a kernel's schedule is not that of rules.
 std::string tunedFor(const Json &manifest, const std::string &kernel) {
   std::string text;
-  for (const auto &variant : manifest["variants"])
+  for (const auto &variant : manifest.at("variants"))
     for (const auto &tuned : variant.value("tuned_kernels", Json::array()))
       if (tuned == kernel)
-        text += (text.empty() ? " (tuned for " : ", ") + variant["name"].get<std::string>();
+        text += (text.empty() ? " (tuned for " : ", ") + variant.at("name").get<std::string>();
   return text.empty() ? text : text + ")";
 }
 
-/// `used`: the variant of this machine. The runtime has checked every field that is read here.
+/// `used`: the variant of this machine, empty where none is. What is missing is an exception.
 void printBundle(const Json &manifest, const std::string &used) {
-  std::cout << "bundle " << manifest["name"].get<std::string>() << " (" << manifest["kind"].get<std::string>()
-            << ")\n";
-  std::cout << "sizes " << shapeText(manifest["sizes"]) << "\n";
+  std::cout << "bundle " << manifest.at("name").get<std::string>() << " ("
+            << manifest.at("kind").get<std::string>() << ")\n";
+  std::cout << "sizes " << shapeText(manifest.at("sizes")) << "\n";
   printEntries(manifest);
-  if (manifest["kind"] == "encoder_decoder" || manifest["kind"] == "decoder")
+  if (manifest.at("kind") == "encoder_decoder" || manifest.at("kind") == "decoder")
     printDecoder(manifest);
-  if (manifest["kind"] == "encoder")
+  if (manifest.at("kind") == "encoder")
     printEncoder(manifest);
-  for (const auto &variant : manifest["variants"]) {
-    const auto name = variant["name"].get<std::string>();
-    const auto features = variant["features"].get<std::string>();
+  for (const auto &variant : manifest.at("variants")) {
+    const auto name = variant.at("name").get<std::string>();
+    const auto features = variant.at("features").get<std::string>();
     std::cout << "variant " << name << (features.empty() ? "" : ": " + features)
               << (name == used ? " (used on this machine)" : "") << "\n";
   }
-  for (const auto &kernel : manifest["kernels"])
+  for (const auto &kernel : manifest.at("kernels"))
     std::cout << "kernel " << kernel.get<std::string>() << tunedFor(manifest, kernel) << "\n";
-  std::cout << "weights " << manifest["weights"]["tensors"].size() << " tensors, "
-            << manifest["weights"]["bytes"] << " bytes, hash "
-            << manifest["weights"]["hash"].get<std::string>() << "\n";
+  std::cout << "weights " << manifest.at("weights").at("tensors").size() << " tensors, "
+            << manifest.at("weights").at("bytes") << " bytes, hash "
+            << manifest.at("weights").at("hash").get<std::string>() << "\n";
   std::map<std::string, std::pair<int64_t, int64_t>> types; // tensors and bytes
-  for (const auto &tensor : manifest["weights"]["tensors"]) {
+  for (const auto &tensor : manifest.at("weights").at("tensors")) {
     auto &[count, bytes] = types[tensor.value("type", "f32")];
     ++count;
-    bytes += tensor["bytes"].get<int64_t>();
+    bytes += tensor.at("bytes").get<int64_t>();
   }
   for (const auto &[type, sum] : types)
     std::cout << "weights of " << type << ": " << sum.first << " tensors, " << sum.second << " bytes\n";
 }
 
-/// The bundle is sound, but none of its variants runs here.
-void printForeign(const std::string &folder, const std::string &reason) {
+bool runsAVariant(const Json &manifest) {
+  return llvm::any_of(manifest.at("variants"), [](const Json &variant) {
+    return runsHere({variant.at("name").get<std::string>(), "", variant.at("features").get<std::string>()});
+  });
+}
+
+/// Shows a bundle for other machines, which could not be loaded for this `error`. False where it is for this
+/// one: then that is why.
+bool showForeign(const std::string &folder, const attnrt::api::Error &error) {
   llvm::Expected<Json> manifest = readManifestFile(folder);
   if (!manifest)
     throw std::runtime_error(llvm::toString(manifest.takeError()));
+  if (runsAVariant(*manifest))
+    return false;
   printBundle(*manifest, "");
-  std::cout << reason << "\n";
+  std::cout << error.what() << "\n";
+  return true;
 }
 
 void show(const BundleOptions &bundle) {
@@ -123,9 +135,9 @@ void show(const BundleOptions &bundle) {
     const Model model = loadBundle(bundle);
     printBundle(Json::parse(model.manifest()), model.variant());
   } catch (const attnrt::api::Error &error) {
-    if (error.status != ATTNRT_UNSUPPORTED || !bundle.variant.empty())
+    const bool mayBeForeign = error.status == ATTNRT_UNSUPPORTED && bundle.variant.empty();
+    if (!mayBeForeign || !showForeign(bundle.folder, error))
       throw;
-    printForeign(bundle.folder, error.what());
   }
 }
 

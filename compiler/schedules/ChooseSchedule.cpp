@@ -410,7 +410,8 @@ static AttentionSchedule chooseExternal(const CpuTarget &cpu, int width, int val
 // Products: `keyTile` keys by one or two vectors of queries, as many sums as a matmul's tile has. Context:
 // `contextRows` x `contextColumns`, counted alike. 128 keys x 32 queries of scores are 16 KiB, and so is
 // what is mixed up to a width of 128; wider heads take fewer queries. What a task keeps of its blocks, turned
-// queries, contexts and maxima, is at most 272 KiB.
+// queries, contexts and maxima, is at most 272 KiB. A chosen tile of the context that is more sums than there
+// are registers is slow, no more.
 static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int valueWidth,
                                       const ScheduleChoice &choice) {
   int lanes = attentionLanes(cpu, width, valueWidth);
@@ -445,6 +446,10 @@ static AttentionSchedule chooseBounded(const CpuTarget &cpu, const AttentionInpu
   return schedule;
 }
 
+/// Scores, what is mixed and what is kept of 128 keys' blocks are 400 KiB of the stack for 64 queries of
+/// width 128, of which 512 are promised.
+constexpr int MostScored = 64;
+
 // Keys and values are rounded for each block of queries: for 256 of them an eighth as often as for 32. A
 // block's queries are scaled whether there are as many or not.
 std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const AttentionInputs &inputs,
@@ -459,9 +464,9 @@ std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const Atten
     return {chooseBounded(cpu, inputs, 64), chooseBounded(cpu, inputs, 128),
             chooseBounded(cpu, inputs, StageQueries)};
   if (rounds && queries > 0)
-    return {chooseExternal(cpu, width, valueWidth, queries)};
+    return {chooseExternal(cpu, width, valueWidth, std::min(queries, MostScored))};
   if (rounds)
-    return {chooseExternal(cpu, width, valueWidth, 32), chooseExternal(cpu, width, valueWidth, 64)};
+    return {chooseExternal(cpu, width, valueWidth, 32), chooseExternal(cpu, width, valueWidth, MostScored)};
   return {chooseBlocks(cpu, width, valueWidth, choice)};
 }
 

@@ -25,7 +25,7 @@ std::span<const ScheduleParameter> scheduleParameters() {
       {"external_columns", {"64", "128", "256"}},
       // Whether tasks that follow each other have the same rows or the same columns.
       {"tasks", {"by_rows", "by_columns"}},
-      // Blocks of queries that a task of attention has.
+      // Blocks of queries that a task of attention has, or as many as its stack holds.
       {"query_blocks", {"1", "2", "4", "8"}},
       // Rows x columns of sums of attention's context, where Halide's loops make them.
       {"context_tile", {"4x16", "4x32", "8x32", "4x64"}},

@@ -7,7 +7,9 @@
 #include "runtime/src/Failure.h"
 #include "runtime/src/Tokenizer.h"
 
+#include <cstdint>
 #include <cstdlib>
+#include <vector>
 
 /// Splits some texts and puts them together again: ids must be of the vocabulary.
 inline void roundtrip(const attnrt::Tokenizer &tokenizer, int32_t vocabulary) {

@@ -41,7 +41,7 @@ bool changesAnything(const ScheduleChoice &choice) {
     for (const LinearInputs &inputs : linears())
       if (chooseMatmul(cpu, inputs, choice) != chooseMatmul(cpu, inputs))
         return true;
-    const AttentionInputs inputs = attentionInputs();
+    AttentionInputs inputs = attentionInputs();
     if (chooseAttention(cpu, inputs, choice) != chooseAttention(cpu, inputs) ||
         chooseStepAttention(cpu, inputs, 8, choice) != chooseStepAttention(cpu, inputs, 8))
       return true;

@@ -25,15 +25,15 @@ struct Variant {
   /// Kernels with weights of bfloat16 round their rows as well.
   bool roundsRows() const { return name.starts_with("amx") || name.starts_with("zen"); }
 
-  /// Whether attention in float32 is not, instruction by instruction, what another variant has.
+  /// Whether no variant before this one has the same schedules for attention in float32.
   bool hasOwnFloatAttention() const {
     return name.starts_with("baseline") || name.starts_with("avx2") || name.starts_with("avx512");
   }
 };
 
 /// The variants that this machine can run, with ATTNC_EMULATE_TILES in the environment `amx` even where only
-/// the matrix instructions are lacking. The best one of floats, and those that round rows, come twice, with
-/// Halide's own bounds checks the second time.
+/// the matrix instructions, and what its kernels do not use, are lacking. The best one of floats, and those
+/// that round rows, come twice, with Halide's own bounds checks the second time.
 std::vector<Variant> runnableVariants();
 
 /// How tests name the variant they ran.

@@ -1,7 +1,8 @@
 //===- TileEmulator.h - AMX's instructions on machines without --------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of the variant `amx` run with it where the processor lacks nothing else (CONTRIBUTING.md).
+// Tests of the variant `amx` run with it where the processor lacks nothing else that they use
+// (CONTRIBUTING.md).
 
 #ifndef ATTNC_TESTS_KERNELS_TILE_EMULATOR_H
 #define ATTNC_TESTS_KERNELS_TILE_EMULATOR_H

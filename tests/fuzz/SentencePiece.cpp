@@ -1,7 +1,11 @@
-//===- sentencepiece.cpp - fuzzes a SentencePiece model ------------------------------===//
+//===- SentencePiece.cpp - fuzzes a SentencePiece model --------------------===//
 // SPDX-License-Identifier: Apache-2.0
 
 #include "tests/fuzz/Roundtrip.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   constexpr int32_t vocabulary = 2000;

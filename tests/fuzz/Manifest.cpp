@@ -1,4 +1,4 @@
-//===- manifest.cpp - fuzzes a bundle's manifest ------------------------------===//
+//===- Manifest.cpp - fuzzes a bundle's manifest ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // The input is a manifest without its seal, which is put behind it.
@@ -6,6 +6,11 @@
 #include "runtime/src/Manifest.h"
 #include "runtime/src/Failure.h"
 #include "runtime/src/Hash.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string text(reinterpret_cast<const char *>(data), size);

@@ -1,10 +1,13 @@
-//===- spec.cpp - fuzzes a spec ------------------------------------------------===//
+//===- Spec.cpp - fuzzes a spec --------------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 
 #include "compiler/spec/ReadSpec.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <sstream>
+#include <string>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string text(reinterpret_cast<const char *>(data), size);

@@ -1,9 +1,13 @@
-//===- safetensors.cpp - fuzzes a file of weights ------------------------------===//
+//===- Safetensors.cpp - fuzzes a file of weights --------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every byte of every tensor must be readable.
 
 #include "compiler/spec/Safetensors.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
 
 static volatile std::byte sink;
 

@@ -1,7 +1,11 @@
-//===- tokenizer_json.cpp - fuzzes a tokenizer.json ------------------------------===//
+//===- TokenizerJson.cpp - fuzzes a tokenizer.json -------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 
 #include "tests/fuzz/Roundtrip.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   constexpr int32_t vocabulary = 2000;
