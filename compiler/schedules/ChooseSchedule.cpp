@@ -439,35 +439,28 @@ static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int value
   return schedule;
 }
 
-/// One call for a block of queries, of which it works on 32 at a time.
-static AttentionSchedule chooseBounded(const CpuTarget &cpu, const AttentionInputs &inputs, int queries) {
-  AttentionSchedule schedule = chooseExternal(cpu, inputs.width, inputs.valueWidth, queries);
-  schedule.tiles.attendsAlone = true;
-  return schedule;
+/// Queries of the blocks that external stages work on. One stage that does all of attention takes 32 of them
+/// at a time. Several leave scores, mixed values and maxima of all on the stack: 400 KiB for 64 of width 128,
+/// of 512 that are promised.
+static std::vector<int> externalBlocks(bool attendsAlone, const ScheduleChoice &choice) {
+  const std::vector<int> blocks =
+      attendsAlone ? std::vector{64, 128, int(StageQueries)} : std::vector{32, 64};
+  auto word = chosen(choice, "query_blocks");
+  return word.empty() ? blocks : std::vector{std::min(numberOf(word) * PanelColumns, blocks.back())};
 }
-
-/// Scores, what is mixed and what is kept of 128 keys' blocks are 400 KiB of the stack for 64 queries of
-/// width 128, of which 512 are promised.
-constexpr int MostScored = 64;
 
 // Keys and values are rounded for each block of queries: for 256 of them an eighth as often as for 32. A
 // block's queries are scaled whether there are as many or not.
 std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const AttentionInputs &inputs,
                                                const ScheduleChoice &choice) {
-  const int width = inputs.width, valueWidth = inputs.valueWidth;
-  bool rounds = !inputs.memory.empty() && canBeExternal(cpu, width, valueWidth);
-  auto word = chosen(choice, "query_blocks");
-  const int queries = word.empty() ? 0 : numberOf(word) * PanelColumns;
-  if (rounds && inputs.onlyBounded && queries > 0)
-    return {chooseBounded(cpu, inputs, queries)};
-  if (rounds && inputs.onlyBounded)
-    return {chooseBounded(cpu, inputs, 64), chooseBounded(cpu, inputs, 128),
-            chooseBounded(cpu, inputs, StageQueries)};
-  if (rounds && queries > 0)
-    return {chooseExternal(cpu, width, valueWidth, std::min(queries, MostScored))};
-  if (rounds)
-    return {chooseExternal(cpu, width, valueWidth, 32), chooseExternal(cpu, width, valueWidth, MostScored)};
-  return {chooseBlocks(cpu, width, valueWidth, choice)};
+  if (inputs.memory.empty() || !canBeExternal(cpu, inputs.width, inputs.valueWidth))
+    return {chooseBlocks(cpu, inputs.width, inputs.valueWidth, choice)};
+  std::vector<AttentionSchedule> schedules;
+  for (int queries : externalBlocks(inputs.onlyBounded, choice)) {
+    schedules.push_back(chooseExternal(cpu, inputs.width, inputs.valueWidth, queries));
+    schedules.back().tiles.attendsAlone = inputs.onlyBounded;
+  }
+  return schedules;
 }
 
 } // namespace attnc
