@@ -12,7 +12,7 @@ LENGTH, BEAM = 32, 4  # source and target tokens of a request; hypotheses of a b
 
 DTYPES = ("f32", "bf16", "int8")
 THREADS = (1, 2)
-REQUESTS = ((1, 1), (8, 1), (64, 1), (1, BEAM), (8, BEAM))  # batch and beam
+REQUESTS = ((1, 1), (8, 1), (64, 1), (1, BEAM), (8, BEAM), (64, BEAM))  # batch and beam
 ENCODERS = ((1, 128), (8, 128), (1, 512), (8, 512))         # batch and length
 ATTENTION_LENGTHS = (128, 512, 2048, 8192)
 MATMULS = ((256, 512, 512), (256, 512, 2048), (256, 2048, 512), (1024, 1024, 1024), (8, 512, 512),
