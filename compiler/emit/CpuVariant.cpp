@@ -22,7 +22,7 @@ namespace {
 /// A feature of Halide's target strings, and what the CPU must have for the code that comes out. Halide names
 /// a CPU to LLVM for some, whose instructions beside those of vectors may be in the code, too: Penryn for
 /// SSE4.1, Sandy Bridge for AVX, Haswell for AVX2, Zen 4 and Sapphire Rapids for the last two. (Of Zen 4's,
-/// SSE4A is not asked for, which Intel's lack: no code with it has been seen.)
+/// SSE4A is not asked for, which Intel's lack: driver.instructions finds no code with it.)
 struct Feature {
   StringRef name;
   StringRef cpu;
