@@ -3,6 +3,7 @@
 
 import ctypes
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -99,6 +100,14 @@ def write_spec(folder: pathlib.Path, attnc: pathlib.Path, row: Row) -> pathlib.P
     return path
 
 
+def forget(file: pathlib.Path) -> None:
+    """Drops a file from the page cache. What maps it next reads it into large pages, as after a start of the machine; as it
+    was written, some may be small where memory was short."""
+    with open(file, "rb") as opened:
+        os.fsync(opened.fileno())
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def sizes_of(row: Row) -> dict[str, int]:
     if row.task == "matmul":
         return {"row": row.shape[0]}
@@ -131,6 +140,8 @@ class Attnc:
                 self.compile(row)
             if (spec_name(row), row.dtype) in self.lacks:
                 print(f"  attnc cannot: {self.lacks[spec_name(row), row.dtype]}", flush=True)
+            elif (weights := self.bundle(row) / "weights.safetensors").exists():
+                forget(weights)
 
     def call(self, *arguments, text: str | None = None) -> str:
         done = subprocess.run([str(a) for a in arguments], input=text, capture_output=True, text=True)

@@ -94,10 +94,11 @@ def measure_row(row: Row, workers: dict, reference: Reference, rounds: int, seco
     return result
 
 
-def start_workers(attnc: Attnc, peers: list[str], folder: pathlib.Path, dtype: str, threads: int) -> dict:
+def start_workers(attnc: Attnc, peers: list[str], folder: pathlib.Path, row: Row) -> dict:
+    """Those that suit `row`, and others of its type, number of threads and kind."""
     workers: dict = {"attnc": attnc}
     for name in peers:
-        workers[name] = make_worker(name, folder, dtype, threads)
+        workers[name] = make_worker(name, folder, row.dtype, row.threads, row.task)
         with contextlib.suppress(Failed):  # told when it is asked
             workers[name].start()
     return workers
@@ -109,11 +110,11 @@ def measure(rows: list[Row], attnc: Attnc, folder: pathlib.Path, options, done: 
     current, workers, start = None, {}, time.monotonic()
     try:
         for number, row in enumerate(rows):
-            if (row.dtype, row.threads) != current:
-                current = row.dtype, row.threads
+            if (row.dtype, row.threads, row.task == "decode") != current:
+                current = row.dtype, row.threads, row.task == "decode"
                 for worker in workers.values():
                     worker.end()
-                workers = start_workers(attnc, options.peers, folder, *current)
+                workers = start_workers(attnc, options.peers, folder, row)
             print(f"[{number + 1}/{len(rows)}, {(time.monotonic() - start) / 60:.0f} min] {row.name}", flush=True)
             done(measure_row(row, workers, reference, options.rounds, options.seconds))
     finally:
