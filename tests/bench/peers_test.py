@@ -169,7 +169,7 @@ class Written(unittest.TestCase):
         self.assertIn("| f32 1t batch 1 beam 1 | 100 | **50** | 25 | 2.00 (2.00) | 79% |", page)
         self.assertIn("| int8 1t batch 1 beam 1 | - | failed | **320** | - | - |", page)
         self.assertIn("* attnc: not built yet (decode int8).", page)
-        self.assertIn("| one thread | aim | m |\n|---|---|---|\n| decode f32 batch 1 beam 1 | 1.05 | **2.00** |\n<!-- until here -->", page)
+        self.assertIn("| one thread, beside the best peer | aim | m |\n|---|---|---|\n| decode f32 batch 1 beam 1 | 1.05 | **2.00** |\n<!-- until here -->", page)
         picture = xml.dom.minidom.parse(str(self.folder / "images" / "performance-m.svg"))
         texts = [node.firstChild.data for node in picture.getElementsByTagName("text")]
         self.assertIn("decode f32 1t batch 1 beam 1", texts)
@@ -188,6 +188,25 @@ class Written(unittest.TestCase):
         self.assertIn("* CTranslate2: outputs differ too much (decode f32 1t batch 1 beam 1 by 2.2).", page)
         self.assertIn("1.50 x a peer whose outputs differ too much",
                       (self.folder / "images" / "performance-m.svg").read_text())
+
+    def test_the_first_tables_are_of_one_thread_two_threads_and_kernels_beside_pytorch(self):
+        times = {"attnc": 10.0, "CTranslate2": 14.0, "PyTorch": 30.0}
+        rows = [result(Row("decode", "int8", threads), times, best_peer="CTranslate2", ratio={"minimum": 1.4, "median": 1.4})
+                for threads in (1, 2)]
+        rows[0]["starting"] = {"load": 3.25, "first_step": 1.5, "tenth_step": 1.0}
+        rows.append(result(Row("attention", "f32", 1, length=512), times, best_peer="CTranslate2",
+                           ratio={"minimum": 1.4, "median": 1.4}))
+        done = self.write("".join(f"<!-- written by tests/bench/peers on {place} -->\n<!-- until here -->\n"
+                                  for place in ("m", "all machines")), *rows)
+        self.assertEqual(0, done.returncode, done.stderr)
+        page = (self.folder / "performance.md").read_text()
+        self.assertIn("| one thread, beside the best peer | aim | m |\n|---|---|---|\n"
+                      "| decode int8 batch 1 beam 1 | 1.35 | **1.40** |\n\n"
+                      "| two threads, beside the best peer | aim | m |\n|---|---|---|\n"
+                      "| decode int8 batch 1 beam 1 | 1.8 | 1.40 |\n\n"
+                      "| one thread, beside PyTorch | aim | m |\n|---|---|---|\n"
+                      "| attention f32 512 | 1.1 | **3.00** |\n<!-- until here -->", page)
+        self.assertIn("| int8 1t batch 1 beam 1 | 3.2 | 1.50 | 1.00 |", page)
 
     def test_peers_that_more_threads_slow_down_are_named(self):
         rows = [result(Row("decode", "int8", threads), {"attnc": 320.0 / threads, "CTranslate2": 600.0 + threads})

@@ -119,6 +119,7 @@ class Attnc:
     def __init__(self, attnc: pathlib.Path, folder: pathlib.Path):
         self.attnc, self.folder = attnc, folder
         self.lacks: dict[tuple[str, str], str] = {}  # what could not be compiled, and why
+        self.reports: dict[Row, list[dict]] = {}     # of requests that were timed
 
     def bundle(self, row: Row) -> pathlib.Path:
         return self.folder / "bundles" / f"{spec_name(row)}-{row.dtype}"
@@ -163,7 +164,15 @@ class Attnc:
             what = ["--sizes", ",".join(f"{name}={size}" for name, size in sizes_of(row).items())]
         report = json.loads(self.call(*pinned(row.threads), self.attnc, "bench", self.bundle(row), *what, "--threads",
                                       row.threads, "--seconds", seconds, "--json"))
+        self.reports.setdefault(row, []).append(report)
         return [report["ms_minimum"], report["ms_median"]]
+
+    def starting(self, row: Row) -> dict[str, float]:
+        """Least milliseconds of what one sentence waits for once, and of a later step to compare with; of other rows nothing."""
+        if row.task != "decode" or row.batch * row.beam > 1:
+            return {}
+        reports = self.reports.get(row, [])
+        return {what: min(report[f"ms_{what}"] for report in reports) for what in ("load", "first_step", "tenth_step") if reports}
 
     def output(self, row: Row):
         self.require(row)

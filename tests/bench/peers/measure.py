@@ -116,7 +116,7 @@ def measure(rows: list[Row], attnc: Attnc, folder: pathlib.Path, options, done: 
                     worker.end()
                 workers = start_workers(attnc, options.peers, folder, row)
             print(f"[{number + 1}/{len(rows)}, {(time.monotonic() - start) / 60:.0f} min] {row.name}", flush=True)
-            done(measure_row(row, workers, reference, options.rounds, options.seconds))
+            done(measure_row(row, workers, reference, options.rounds, options.seconds) | {"starting": attnc.starting(row)})
     finally:
         for worker in [*workers.values(), reference.worker]:
             worker.end()

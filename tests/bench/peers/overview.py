@@ -1,36 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page's first table: how many times as fast as the best peer attnc is, on every machine that has been measured, and
-what the project aims at."""
+"""The page's first tables: how many times as fast as the best peer attnc is, or as PyTorch, on every machine that has been
+measured, and what the project aims at."""
 
 import dataclasses
 import json
 import pathlib
 
-from ratios import ratio_to_wrong
-from rows import choose
+from ratios import ratio_to, ratio_to_wrong
+from rows import all_rows
 
-AIMS = {"decode f32 1t batch 1 beam 1": 1.05, "decode f32 1t batch 8 beam 1": 1.6, "decode f32 1t batch 64 beam 1": 1.6,
-        "decode f32 1t batch 1 beam 4": 1.9, "decode f32 1t batch 8 beam 4": 2.0, "encode f32 1t 1 x 128": 1.2,
-        "encode f32 1t 8 x 128": 1.2, "attention f32 1t 512": 1.1,
-        "decode bf16 1t batch 1 beam 1": 1.25, "decode bf16 1t batch 8 beam 1": 1.6, "decode bf16 1t batch 64 beam 1": 3.0,
-        "encode bf16 1t 1 x 128": 1.3, "encode bf16 1t 8 x 128": 1.3, "attention bf16 1t 512": 1.0,
-        "decode int8 1t batch 1 beam 1": 1.35, "decode int8 1t batch 8 beam 1": 1.5, "decode int8 1t batch 64 beam 1": 2.0,
-        "decode int8 1t batch 1 beam 4": 1.8, "decode int8 1t batch 8 beam 4": 1.8, "encode int8 1t 1 x 128": 1.3,
-        "encode int8 1t 8 x 128": 1.3}
-UNAIMED = ("decode bf16 1t batch 1 beam 4", "decode bf16 1t batch 8 beam 4")
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    title: str
+    aims: dict[str, float | None]  # by the names of rows; None: no aim
+    beside: str = ""               # a peer's name; empty: the best one's
+
+
+def requests(dtype: str, threads: int, **aims: float | None) -> dict[str, float | None]:
+    """Aims of requests, by batch and beam, as b8x4."""
+    return {f"decode {dtype} {threads}t batch {size[1:].partition('x')[0]} beam {size.partition('x')[2] or 1}": aim
+            for size, aim in aims.items()}
+
+
+def encoders(dtype: str, aim: float) -> dict[str, float | None]:
+    return {f"encode {dtype} 1t {batch} x 128": aim for batch in (1, 8)}
+
+
+NEVER_SLOWER = 0.98  # two threads
+ONE_THREAD = Table("one thread, beside the best peer", {
+    **requests("f32", 1, b1=1.05, b8=1.6, b64=1.6, b1x4=1.9, b8x4=2.0, b64x4=None), **encoders("f32", 1.2),
+    **requests("bf16", 1, b1=1.25, b8=1.6, b64=3.0, b1x4=None, b8x4=None, b64x4=None), **encoders("bf16", 1.3),
+    **requests("int8", 1, b1=1.35, b8=1.5, b64=2.0, b1x4=1.8, b8x4=1.8, b64x4=1.8), **encoders("int8", 1.3)})
+TWO_THREADS = Table("two threads, beside the best peer", {
+    **requests("f32", 2, b1=NEVER_SLOWER, b8=1.5, b64=1.5, b1x4=1.6, b8x4=1.6, b64x4=1.6),
+    **requests("bf16", 2, b1=NEVER_SLOWER, b8=NEVER_SLOWER, b64=NEVER_SLOWER, b1x4=1.6, b8x4=1.6, b64x4=1.6),
+    **requests("int8", 2, b1=1.8, b8=1.5, b64=1.5, b1x4=1.6, b8x4=1.6, b64x4=1.6)})
+KERNELS = Table("one thread, beside PyTorch", {
+    row.name: 1.1 if (row.task, row.dtype) == ("attention", "f32") else 1.0 for row in all_rows()
+    if row.threads == 1 and row.dtype != "int8" and row.task in ("attention", "causal", "matmul")}, "PyTorch")
 
 
 @dataclasses.dataclass(frozen=True)
 class Ratio:
-    """To the fastest peer: `is_marked` where its outputs differ too much."""
+    """`is_marked` where it is to a peer whose outputs differ too much."""
     times: float
-    is_marked: bool
+    is_marked: bool = False
 
 
-def ratios_of(results: pathlib.Path) -> dict[str, Ratio]:
-    """By the names of rows."""
-    rows = [row for row in json.loads(results.read_text())["rows"] if "ratio" in row]
-    return {row["name"]: Ratio(ratio_to_wrong(row) or row["ratio"]["minimum"], bool(ratio_to_wrong(row))) for row in rows}
+def ratio_of(row: dict, beside: str) -> Ratio | None:
+    if beside:
+        times = ratio_to(row, beside)
+        return Ratio(times) if times else None
+    if "ratio" not in row:
+        return None
+    return Ratio(ratio_to_wrong(row) or row["ratio"]["minimum"], bool(ratio_to_wrong(row)))
 
 
 def cell(ratio: Ratio | None, aim: float | None) -> str:
@@ -41,13 +65,18 @@ def cell(ratio: Ratio | None, aim: float | None) -> str:
     return f"**{text}**" if aim and round(ratio.times, 2) >= aim else text
 
 
-def overview(folder: pathlib.Path) -> str:
-    files = sorted(folder.glob("performance-*.json"))
-    machines = {file.stem.removeprefix("performance-"): ratios_of(file) for file in files}
-    lines = [f"| one thread | aim | {' | '.join(machines)} |", "|---" * (len(machines) + 2) + "|"]
-    for row in choose([*AIMS, *UNAIMED]):
-        aim = AIMS.get(row.name)
-        cells = [cell(ratios.get(row.name), aim) for ratios in machines.values()]
+def render(table: Table, machines: dict[str, dict[str, dict]]) -> str:
+    """Empty where nothing of it has been measured."""
+    lines = [f"| {table.title} | aim | {' | '.join(machines)} |", "|---" * (len(machines) + 2) + "|"]
+    for name, aim in table.aims.items():
+        cells = [cell(ratio_of(rows[name], table.beside) if name in rows else None, aim) for rows in machines.values()]
         if set(cells) != {"-"}:
-            lines.append(f"| {row.name.replace(' 1t', '')} | {aim or '-'} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+            short = name.replace(" 1t", "").replace(" 2t", "")
+            lines.append(f"| {short} | {aim or '-'} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n" if len(lines) > 2 else ""
+
+
+def overview(folder: pathlib.Path) -> str:
+    machines = {file.stem.removeprefix("performance-"): {row["name"]: row for row in json.loads(file.read_text())["rows"]}
+                for file in sorted(folder.glob("performance-*.json"))}
+    return "\n".join(filter(None, (render(table, machines) for table in (ONE_THREAD, TWO_THREADS, KERNELS))))

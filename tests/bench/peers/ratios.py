@@ -21,3 +21,9 @@ def ratio_to_wrong(result: dict) -> float | None:
     if "ratio" not in result or not wrong or min(wrong) >= times[result["best_peer"]]["minimum"]:
         return None
     return min(wrong) / times["attnc"]["minimum"]
+
+
+def ratio_to(result: dict, peer: str) -> float | None:
+    """attnc's speed as a multiple of one peer's, where the outputs of both are right."""
+    times, wrong = result["milliseconds"], {"attnc", peer} & set(result["wrong"])
+    return times[peer]["minimum"] / times["attnc"]["minimum"] if {"attnc", peer} <= times.keys() and not wrong else None

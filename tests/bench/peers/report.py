@@ -65,6 +65,17 @@ def table(task: str, results: list[dict], peers: list[str], limits: list[dict]) 
     return "\n".join(lines)
 
 
+def starting(results: list[dict]) -> str:
+    """What one sentence waits for once; empty where it was not measured."""
+    rows = [(result["name"].removeprefix("decode "), start) for result in results if (start := result.get("starting"))]
+    if not rows:
+        return ""
+    lines = ["What a process waits for, milliseconds (weights in the page cache, files not verified):", "",
+             "| attnc | loading | first step | tenth step |", "|---" * 4 + "|"]
+    return "\n".join(lines + [f"| {name} | {start['load']:.1f} | {start['first_step']:.2f} | {start['tenth_step']:.2f} |"
+                              for name, start in rows])
+
+
 def summary(result: dict, limits: list[dict]) -> str:
     """A row in short, for the terminal."""
     row = row_of(result)
@@ -141,7 +152,7 @@ def markdown(report: dict, machine: str) -> str:
     for task in TASKS:
         results = [result for result in report["rows"] if result["task"] == task]
         if results:
-            parts.append(table(task, results, peers, report["limits"]))
+            parts += filter(None, [table(task, results, peers, report["limits"]), starting(results)])
     parts.append(f"![speed as a multiple of the best peer's]({picture_of(machine)})")
     return "\n\n".join([*parts, "\n".join(f"* {note}" for note in notes(report))]).rstrip() + "\n"
 

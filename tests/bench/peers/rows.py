@@ -15,8 +15,8 @@ THREADS = (1, 2)
 REQUESTS = ((1, 1), (8, 1), (64, 1), (1, BEAM), (8, BEAM), (64, BEAM))  # batch and beam
 ENCODERS = ((1, 128), (8, 128), (1, 512), (8, 512))         # batch and length
 ATTENTION_LENGTHS = (128, 512, 2048, 8192)
-MATMULS = ((256, 512, 512), (256, 512, 2048), (256, 2048, 512), (1024, 1024, 1024), (8, 512, 512),
-           (8, 512, 32000))  # rows x input x output
+MATMULS = ((256, 512, 512), (256, 512, 1536), (256, 512, 2048), (256, 2048, 512), (1024, 1024, 1024), (8, 512, 512),
+           (8, 512, 32000), (64, 512, 32000))  # rows x input x output
 
 
 @dataclass(frozen=True)
