@@ -169,7 +169,8 @@ class Written(unittest.TestCase):
         self.assertIn("| f32 1t batch 1 beam 1 | 100 | **50** | 25 | 2.00 (2.00) | 79% |", page)
         self.assertIn("| int8 1t batch 1 beam 1 | - | failed | **320** | - | - |", page)
         self.assertIn("* attnc: not built yet (decode int8).", page)
-        self.assertIn("| one thread, beside the best peer | aim | m |\n|---|---|---|\n| decode f32 batch 1 beam 1 | 1.05 | **2.00** |\n<!-- until here -->", page)
+        self.assertIn("| one thread, beside the best peer | aim | m |\n|---|---|---|\n| decode f32 batch 1 beam 1 | 1.05 | **2.00** |\n\n"
+                      "| share of the limit | m |\n|---|---|\n| requests f32 1t | 79% to 79% |\n<!-- until here -->", page)
         picture = xml.dom.minidom.parse(str(self.folder / "images" / "performance-m.svg"))
         texts = [node.firstChild.data for node in picture.getElementsByTagName("text")]
         self.assertIn("decode f32 1t batch 1 beam 1", texts)
@@ -205,7 +206,7 @@ class Written(unittest.TestCase):
                       "| two threads, beside the best peer | aim | m |\n|---|---|---|\n"
                       "| decode int8 batch 1 beam 1 | 1.8 | 1.40 |\n\n"
                       "| one thread, beside PyTorch | aim | m |\n|---|---|---|\n"
-                      "| attention f32 512 | 1.1 | **3.00** |\n<!-- until here -->", page)
+                      "| attention f32 512 | 1.1 | **3.00** |\n\n| share of the limit | m |\n", page)
         self.assertIn("| int8 1t batch 1 beam 1 | 3.2 | 1.50 | 1.00 |", page)
 
     def test_peers_that_more_threads_slow_down_are_named(self):

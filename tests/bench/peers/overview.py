@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page's first tables: how many times as fast as the best peer attnc is, or as PyTorch, on every machine that has been
-measured, and what the project aims at."""
+measured, what the project aims at, and the shares of the limits."""
 
 import dataclasses
 import json
 import pathlib
 
 from ratios import ratio_to, ratio_to_wrong
-from rows import all_rows
+from report import share_of_limit
+from rows import DTYPES, THREADS, all_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,8 +66,9 @@ def cell(ratio: Ratio | None, aim: float | None) -> str:
     return f"**{text}**" if aim and round(ratio.times, 2) >= aim else text
 
 
-def render(table: Table, machines: dict[str, dict[str, dict]]) -> str:
+def render(table: Table, reports: dict[str, dict]) -> str:
     """Empty where nothing of it has been measured."""
+    machines = {machine: {row["name"]: row for row in report["rows"]} for machine, report in reports.items()}
     lines = [f"| {table.title} | aim | {' | '.join(machines)} |", "|---" * (len(machines) + 2) + "|"]
     for name, aim in table.aims.items():
         cells = [cell(ratio_of(rows[name], table.beside) if name in rows else None, aim) for rows in machines.values()]
@@ -76,7 +78,26 @@ def render(table: Table, machines: dict[str, dict[str, dict]]) -> str:
     return "\n".join(lines) + "\n" if len(lines) > 2 else ""
 
 
+def shares(report: dict, dtype: str, threads: int, tasks: tuple[str, ...]) -> str:
+    """The least and the largest share of the limit of some rows."""
+    rows = [row for row in report["rows"] if (row["dtype"], row["threads"]) == (dtype, threads) and row["task"] in tasks]
+    found = sorted(share for row in rows if (share := share_of_limit(row, report["limits"])))
+    return f"{found[0]:.0%} to {found[-1]:.0%}" if found else "-"
+
+
+def render_shares(reports: dict[str, dict]) -> str:
+    lines = [f"| share of the limit | {' | '.join(reports)} |", "|---" * (len(reports) + 1) + "|"]
+    for what, tasks in (("requests", ("decode",)), ("encoders", ("encode",)), ("attention", ("attention", "causal"))):
+        for dtype in DTYPES:
+            for threads in THREADS:
+                cells = [shares(report, dtype, threads, tasks) for report in reports.values()]
+                if set(cells) != {"-"}:
+                    lines.append(f"| {what} {dtype} {threads}t | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n" if len(lines) > 2 else ""
+
+
 def overview(folder: pathlib.Path) -> str:
-    machines = {file.stem.removeprefix("performance-"): {row["name"]: row for row in json.loads(file.read_text())["rows"]}
-                for file in sorted(folder.glob("performance-*.json"))}
-    return "\n".join(filter(None, (render(table, machines) for table in (ONE_THREAD, TWO_THREADS, KERNELS))))
+    reports = {file.stem.removeprefix("performance-"): json.loads(file.read_text())
+               for file in sorted(folder.glob("performance-*.json"))}
+    tables = [render(table, reports) for table in (ONE_THREAD, TWO_THREADS, KERNELS)] + [render_shares(reports)]
+    return "\n".join(filter(None, tables))
