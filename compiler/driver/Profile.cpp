@@ -105,7 +105,8 @@ std::string printProfile(const Profile &profile) {
 
 std::string drawProfile(const Profile &profile) {
   constexpr int row = 22, left = 420, longest = 400, top = 48;
-  const double scale = profile.kernels.empty() ? 0 : longest / profile.kernels.front().milliseconds;
+  const double slowest = profile.kernels.empty() ? 0 : profile.kernels.front().milliseconds;
+  const double scale = slowest > 0 ? longest / slowest : 0;
   std::ostringstream svg;
   svg << std::fixed << std::setprecision(2) << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\""
       << left + longest + 420 << "\" height=\"" << top + row * int(profile.kernels.size()) + 12

@@ -14,7 +14,7 @@ Times timeRuns(const std::function<void()> &run, double seconds) {
   run();
   std::vector<double> times;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-  while (times.size() < 5 || Clock::now() < end) {
+  while (times.size() < 3 || Clock::now() < end) {
     const auto start = Clock::now();
     run();
     times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());

@@ -281,12 +281,12 @@ int Tuner::run() {
       [&] { return hasTime(); }};
   const SearchResult found = searchSchedules(byRules->kernels(), findKnown(*earlier), timer);
   clearProgress();
+  print(found.tuned); // whatever becomes of the file
   std::optional<ScheduleRecords> records = file.read(); // another search may have written meanwhile
   if (!records)
     return 1;
   updateRecords(*records, byRules->variant(), found);
   file.replace(*records);
-  print(found.tuned);
   return 0;
 }
 

@@ -58,7 +58,7 @@ std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel) {
   auto widthOf = [](mlir::Value value) {
     return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape().back();
   };
-  if (std::max(widthOf(match.products->getOperand(0)), widthOf(match.context.getRhs())) > WidestHead)
+  if (std::max(widthOf(match.products->getOperand(0)), widthOf(match.context.getRhs())) > attn::widestHead)
     return std::nullopt;
   match.scaled = match.products->getResult(0);
   // Additive scores are not proportional to their queries.

@@ -14,9 +14,6 @@
 
 namespace attnc {
 
-/// A block of queries of a wider head does not fit on the stack; such attention is computed plainly.
-constexpr int64_t WidestHead = 1024;
-
 /// Keys of a block, and blocks for whose running maxima there is room on the stack: 128 blocks of 32 queries
 /// are 16 KiB, and a task has up to 8 such blocks of queries. Further keys are not attended to; callers
 /// refuse them.

@@ -53,6 +53,10 @@ namespace attn {
 /// floats.
 inline constexpr int64_t panelColumns = 32;
 
+/// A block of queries, or of values, of a wider head would not fit on a kernel's stack: such attention is not
+/// fused.
+inline constexpr int64_t widestHead = 1024;
+
 /// Weights in groups and quantised rows are filled up to so many bytes: what one matrix instruction takes at
 /// once.
 inline constexpr int64_t rowBytes = 64;

@@ -45,6 +45,8 @@ void collectSelector(Value operand, Group &group) {
   }
 }
 
+bool isTooWide(Value heads) { return cast<RankedTensorType>(heads.getType()).getShape().back() > widestHead; }
+
 struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
   void runOnOperation() override {
     SmallVector<SoftmaxOp> softmaxes;
@@ -68,8 +70,12 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
     if (failed(scores) || !reader)
       return explainUnfused(softmax, reason);
 
-    group.members.push_back(softmax);
     auto context = dyn_cast<MatmulOp>(reader);
+    if (context && (isTooWide(group.members.back()->getOperand(0)) || isTooWide(context.getRhs())))
+      return explainUnfused(softmax, "its heads are wider than " + Twine(widestHead) +
+                                         ", and a block of them would not fit on a kernel's stack");
+
+    group.members.push_back(softmax);
     if ((context && context.getLhs() == softmax.getWeights() && !context.getTransposed()) ||
         isa<MeanHeadsOp>(reader))
       group.members.push_back(reader);

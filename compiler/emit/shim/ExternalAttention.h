@@ -279,7 +279,7 @@ static inline int mixRounded(const mixing *m,
   uint8_t panels[StageColumns / PanelColumns][WeightBytes] __attribute__((aligned(64)));
   memory found = findKeys(m->input, m->context, firstOfBlock(m->context, m->keys), m->group);
   const int32_t *range = (const int32_t *)m->range->host;
-  int first = range[0], count = range[1] - first;
+  int first = range[0], count = range[1] > first ? range[1] - first : 0;
   block b = {.panels = panels[0],
              .panelBytes = sizeof panels[0],
              .sums = m->context->host,

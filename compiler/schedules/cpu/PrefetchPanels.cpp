@@ -4,7 +4,6 @@
 #include "compiler/schedules/cpu/PrefetchPanels.h"
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -14,7 +14,7 @@ import numpy
 from formats import matmul_file
 from inputs import attention_inputs, matmul_input, matmul_weights, sources
 from rows import HEADS, HEAD_WIDTH, INNER, LAYERS, PAD, VOCABULARY, WIDTH, Row
-from worker import Failed, Missing, pinned
+from worker import SLOWEST, Failed, Missing, pinned
 
 ENCODER = f"""name: encoder
 weights:
@@ -101,8 +101,8 @@ def write_spec(folder: pathlib.Path, attnc: pathlib.Path, row: Row) -> pathlib.P
 
 
 def forget(file: pathlib.Path) -> None:
-    """Drops a file from the page cache. What maps it next reads it into large pages, as after a start of the machine; as it
-    was written, some may be small where memory was short."""
+    """Drops a file from the page cache, if no process maps it and it lies on a disk. attnc maps it next and asks for large
+    pages, as after a start of the machine; as it was written, some may be small where memory was short."""
     with open(file, "rb") as opened:
         os.fsync(opened.fileno())
         os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -145,7 +145,10 @@ class Attnc:
                 forget(weights)
 
     def call(self, *arguments, text: str | None = None) -> str:
-        done = subprocess.run([str(a) for a in arguments], input=text, capture_output=True, text=True)
+        try:
+            done = subprocess.run([str(a) for a in arguments], input=text, capture_output=True, text=True, timeout=SLOWEST)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"takes more than {SLOWEST} seconds") from None
         if done.returncode != 0:
             raise Failed(f"exit code {done.returncode}: {done.stderr.strip().splitlines()[0] if done.stderr else ''}")
         return done.stdout

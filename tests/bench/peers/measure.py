@@ -13,7 +13,7 @@ from attnc import Attnc
 from inputs import sources
 from ratios import add_ratios
 from rows import Row
-from worker import Failed, Missing, Worker, make_worker
+from worker import Failed, Missing, Worker, make_worker, settings_for
 
 # What outputs may differ by. Of decode: mean log-probability of the tokens, by PyTorch in float32, below its own
 # choice's; of arrays: the root of the mean square of the difference, divided by that of PyTorch's float32 result.
@@ -95,10 +95,10 @@ def measure_row(row: Row, workers: dict, reference: Reference, rounds: int, seco
 
 
 def start_workers(attnc: Attnc, peers: list[str], folder: pathlib.Path, row: Row) -> dict:
-    """Those that suit `row`, and others of its type, number of threads and kind."""
+    """Those that suit `row`, and others of its type, number of threads and settings."""
     workers: dict = {"attnc": attnc}
     for name in peers:
-        workers[name] = make_worker(name, folder, row.dtype, row.threads, row.task)
+        workers[name] = make_worker(name, folder, row)
         with contextlib.suppress(Failed):  # told when it is asked
             workers[name].start()
     return workers
@@ -110,8 +110,8 @@ def measure(rows: list[Row], attnc: Attnc, folder: pathlib.Path, options, done: 
     current, workers, start = None, {}, time.monotonic()
     try:
         for number, row in enumerate(rows):
-            if (row.dtype, row.threads, row.task == "decode") != current:
-                current = row.dtype, row.threads, row.task == "decode"
+            if (row.dtype, row.threads, settings_for(row)) != current:
+                current = row.dtype, row.threads, settings_for(row)
                 for worker in workers.values():
                     worker.end()
                 workers = start_workers(attnc, options.peers, folder, row)

@@ -13,7 +13,7 @@ LENGTH, BEAM = 32, 4  # source and target tokens of a request; hypotheses of a b
 DTYPES = ("f32", "bf16", "int8")
 THREADS = (1, 2)
 REQUESTS = ((1, 1), (8, 1), (64, 1), (1, BEAM), (8, BEAM), (64, BEAM))  # batch and beam
-ENCODERS = ((1, 128), (8, 128), (1, 512), (8, 512))         # batch and length
+ENCODERS = ((1, 128), (8, 128), (1, 512), (8, 512))                     # batch and length
 ATTENTION_LENGTHS = (128, 512, 2048, 8192)
 MATMULS = ((256, 512, 512), (256, 512, 1536), (256, 512, 2048), (256, 2048, 512), (1024, 1024, 1024), (8, 512, 512),
            (8, 512, 32000), (64, 512, 32000))  # rows x input x output
@@ -46,7 +46,7 @@ def row_of(result: dict) -> Row:
 
 
 def all_rows() -> list[Row]:
-    """Rows that share processes, those of one type and number of threads, follow each other."""
+    """Rows that share processes (worker.settings_for) follow each other."""
     rows = []
     for dtype in DTYPES:
         for threads in THREADS:

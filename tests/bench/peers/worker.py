@@ -26,11 +26,11 @@ class Missing(Exception):
 
 
 def times_of(run: Callable, seconds: float) -> list[float]:
-    """Milliseconds of at least two runs after one to warm up."""
+    """Milliseconds of at least three runs after one to warm up, as of attnc."""
     run()
     times: list[float] = []
     end = time.perf_counter() + seconds
-    while len(times) < 2 or time.perf_counter() < end:
+    while len(times) < 3 or time.perf_counter() < end:
         start = time.perf_counter()
         run()
         times.append((time.perf_counter() - start) * 1000)
@@ -99,7 +99,7 @@ class Worker:
         self.log = folder / f"{file}-{dtype}-{threads}.log"
         command = [*pinned(threads), sys.executable, pathlib.Path(__file__).parent, "--serve", name, "--work", folder,
                    "--serve-type", dtype, "--serve-threads", str(threads), "--serve-output", folder / f"{file}.npy"]
-        with open(self.log, "w") as log:
+        with open(self.log, "a") as log:
             self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             stderr=log, text=True, env=environment)
 
@@ -165,8 +165,14 @@ class Fastest:
 LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 
-def make_worker(name: str, folder: pathlib.Path, dtype: str, threads: int, task: str) -> Worker | Fastest:
-    settings = LARGE_PAGES if task == "decode" else {}
+def settings_for(row: Row) -> dict[str, str]:
+    """What joins the environment of all peers for a row; rows of one type and number of threads with equal settings share
+    processes."""
+    return LARGE_PAGES if row.task == "decode" else {}
+
+
+def make_worker(name: str, folder: pathlib.Path, row: Row) -> Worker | Fastest:
+    dtype, threads, settings = row.dtype, row.threads, settings_for(row)
     if name != "CTranslate2":
         return Worker(name, folder, dtype, threads, **settings)
     if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text():

@@ -164,3 +164,16 @@ func.func @orders_by_operands(%q: !step, %k: !heads, %v: !heads, %sources: !rows
   %c = attn.matmul %w, %values : (!step_scores, !taken) -> !step
   return %c : !step
 }
+
+!wide = tensor<?x1x?x1025xf32, #attn.axes<batch, head, source, width>>
+!of_wide = tensor<?x1x?x?xf32, #attn.axes<batch, head, source, source>>
+
+// CHECK-LABEL: @leaves_wide_heads_apart(
+// CHECK-NOT: attn.fused
+func.func @leaves_wide_heads_apart(%q: !wide, %k: !wide, %v: !wide) -> !wide {
+  %s = attn.matmul %q, %k transposed : (!wide, !wide) -> !of_wide
+  // expected-remark @below {{not fused: its heads are wider than 1024, and a block of them would not fit on a kernel's stack}}
+  %w = attn.softmax %s : !of_wide
+  %c = attn.matmul %w, %v : (!of_wide, !wide) -> !wide
+  return %c : !wide
+}
