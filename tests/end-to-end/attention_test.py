@@ -96,9 +96,9 @@ class AttentionGraphs(unittest.TestCase):
         self.assertEqual(kernels, len(attentions), explained)
         return Bundle(compile_bundle(spec, "--target", "host"))
 
-    def check(self, shape, text, score, more=(), tolerance=2e-5):
+    def check(self, shape, text, score, more=(), tolerance=2e-5, kernels=1):
         """Compares with the loops; `more` inputs follow query, key and value. Kernel tests cover the variants."""
-        bundle = self.compile(text)
+        bundle = self.compile(text, kernels)
         inputs = shape.inputs()
         expected = attend(shape, inputs, score)
         got, = bundle.call("attend", shape.sizes(), *inputs, *more)
@@ -243,6 +243,17 @@ class AttentionGraphs(unittest.TestCase):
                 shape = Shape(heads=heads, key_heads=key_heads, width=width, queries=3, keys=37)
                 ops = PRODUCTS + "    masked: {scale: products, by: 0.125}\n"
                 self.check(shape, graph(shape, ops), lambda q, k, *at: dot(q, k) / 8)
+
+    def test_heads_too_wide_for_one_kernel_are_left_apart(self):
+        lengths = [0, 30]
+        for key_heads, width, value_width in ((2, 1025, 3), (1, 4, 1025)):
+            with self.subTest(width=width, value_width=value_width):
+                shape = Shape(heads=2, key_heads=key_heads, width=width, value_width=value_width, queries=3, keys=37)
+                ops = PRODUCTS + """    scaled: {scale: products, by: 0.03}
+    masked: {padding_mask: [scaled, lengths]}
+"""
+                self.check(shape, graph(shape, ops, "    lengths: {shape: [batch], type: i32}\n"),
+                           lambda q, k, b, h, i, j: 0.03 * dot(q, k) if j < lengths[b] else -math.inf, [lengths], kernels=0)
 
     # Positions ------------------------------------------------------------------------------------------------------
 
