@@ -30,6 +30,11 @@ LogicalResult collectScores(SoftmaxOp softmax, Group &group, StringRef &reason) 
       return failure();
     }
     group.members.push_back(op);
+    if (auto products = dyn_cast<MatmulOp>(op); products && !products.getTransposed()) {
+      reason = "its keys lie as width x key: where they are an input, give them as key x width, with strides "
+               "of their own, and let the matmul be transposed";
+      return failure();
+    }
     if (makesScores(op))
       return success();
     scores = scoresOperand(op);

@@ -119,7 +119,8 @@ def FuseAttention : Attn_FunctionPass<"attn-fuse-attention"> {
   let summary = "Rewrites matmul, scale, mask, softmax, matmul into `attn.fused`";
   let description = [{
     Needs: the unfused chain. Leaves: no softmax whose scores come from a matmul and have no other reader, unless its
-    weights have several readers. What selects the keys and values (`take`, `lookup`) is inside the region.
+    weights have several readers or heads are wider than 1,024. What selects the keys and values (`take`, `lookup`) is
+    inside the region.
 
     Before:
     ```mlir

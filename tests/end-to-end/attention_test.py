@@ -255,6 +255,17 @@ class AttentionGraphs(unittest.TestCase):
                 self.check(shape, graph(shape, ops, "    lengths: {shape: [batch], type: i32}\n"),
                            lambda q, k, b, h, i, j: 0.03 * dot(q, k) if j < lengths[b] else -math.inf, [lengths], kernels=0)
 
+    def test_turned_keys_are_left_apart(self):
+        shape = Shape(queries=3, keys=37, width=20)
+        ops = "    products: {matmul: [query, key]}\n    masked: {scale: products, by: 0.25}\n"
+        text = graph(shape, ops).replace("key_length, width: 20]", "width: 20, key_length]", 1)
+        bundle = self.compile(text, kernels=0)
+        query, key, value = shape.inputs()
+        turned = [key[(head * 37 + j) * 20 + w] for head in range(2 * 4) for w in range(20) for j in range(37)]
+        got, = bundle.call("attend", shape.sizes(), query, turned, value)
+        expected = attend(shape, [query, key, value], lambda q, k, *at: 0.25 * dot(q, k))
+        self.assertLess(max(abs(a - b) for a, b in zip(got, expected)), 2e-5)
+
     # Positions ------------------------------------------------------------------------------------------------------
 
     def test_alibi(self):

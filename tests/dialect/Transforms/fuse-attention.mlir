@@ -177,3 +177,15 @@ func.func @leaves_wide_heads_apart(%q: !wide, %k: !wide, %v: !wide) -> !wide {
   %c = attn.matmul %w, %v : (!of_wide, !wide) -> !wide
   return %c : !wide
 }
+
+!turned = tensor<?x2x4x?xf32, #attn.axes<batch, head, width, source>>
+
+// CHECK-LABEL: @leaves_turned_keys_apart(
+// CHECK-NOT: attn.fused
+func.func @leaves_turned_keys_apart(%q: !heads, %k: !turned, %v: !heads) -> !heads {
+  %s = attn.matmul %q, %k : (!heads, !turned) -> !scores
+  // expected-remark @below {{not fused: its keys lie as width x key}}
+  %w = attn.softmax %s : !scores
+  %c = attn.matmul %w, %v : (!scores, !heads) -> !heads
+  return %c : !heads
+}
