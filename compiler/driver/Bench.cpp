@@ -287,7 +287,7 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
                    "Graphs: what all elements of an input of whole numbers are, as lengths=512")
       ->type_name("NAME=N")
       ->delimiter(',');
-  command->add_option("--seconds", options->seconds, "Measure for so long, and five runs at least")
+  command->add_option("--seconds", options->seconds, "Measure for so long, and three runs at least")
       ->check(attnc::numberIn({0, 3600}))
       ->capture_default_str();
   CLI::Option *profile = command->add_flag("--profile", options->profile,

@@ -219,7 +219,8 @@ constexpr size_t Streams = 8;
 
 double readLimit(size_t bytes) {
   constexpr size_t HugePage = 2 << 20;
-  const size_t size = (bytes + HugePage - 1) / HugePage * HugePage, part = std::max<size_t>(1, bytes / Streams / 256) * 256;
+  const size_t size = (bytes + HugePage - 1) / HugePage * HugePage,
+               part = std::max<size_t>(1, bytes / Streams / 256) * 256;
   std::unique_ptr<char, decltype(&std::free)> memory(static_cast<char *>(std::aligned_alloc(HugePage, size)),
                                                      &std::free);
   if (!memory)

@@ -12,7 +12,7 @@ struct Times {
   double minimum = 0, median = 0; // milliseconds
 };
 
-/// One run to warm up, then at least five and at least `seconds`.
+/// One run to warm up, then at least three and at least `seconds`.
 Times timeRuns(const std::function<void()> &run, double seconds);
 
 } // namespace attnc

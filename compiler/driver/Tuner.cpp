@@ -281,7 +281,7 @@ int Tuner::run() {
       [&] { return hasTime(); }};
   const SearchResult found = searchSchedules(byRules->kernels(), findKnown(*earlier), timer);
   clearProgress();
-  print(found.tuned); // whatever becomes of the file
+  print(found.tuned);                                   // whatever becomes of the file
   std::optional<ScheduleRecords> records = file.read(); // another search may have written meanwhile
   if (!records)
     return 1;

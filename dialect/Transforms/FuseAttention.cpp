@@ -76,13 +76,13 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
       return explainUnfused(softmax, reason);
 
     auto context = dyn_cast<MatmulOp>(reader);
-    if (context && (isTooWide(group.members.back()->getOperand(0)) || isTooWide(context.getRhs())))
+    const bool mixes = context && context.getLhs() == softmax.getWeights() && !context.getTransposed();
+    if (mixes && (isTooWide(group.members.back()->getOperand(0)) || isTooWide(context.getRhs())))
       return explainUnfused(softmax, "its heads are wider than " + Twine(widestHead) +
                                          ", and a block of them would not fit on a kernel's stack");
 
     group.members.push_back(softmax);
-    if ((context && context.getLhs() == softmax.getWeights() && !context.getTransposed()) ||
-        isa<MeanHeadsOp>(reader))
+    if (mixes || isa<MeanHeadsOp>(reader))
       group.members.push_back(reader);
     else if (makesScores(reader))
       explainUnfused(reader, "the weights are not its left side, or its right side is transposed");

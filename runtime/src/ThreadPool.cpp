@@ -18,8 +18,8 @@ namespace {
 /// Loops started from inside a task run serially; this thread is inside one.
 thread_local bool isInTask = false;
 
-/// About 10 to 50 microseconds of polling, by processor: longer than the pause between two kernels of a step, shorter than
-/// anyone notices.
+/// About 10 to 50 microseconds of polling, by processor: longer than the pause between two kernels of a step,
+/// shorter than anyone notices.
 constexpr int spins = 1000;
 
 void pause() {

@@ -80,8 +80,8 @@ static inline void fetchPart(const uint8_t *panel, int step, int steps) {
 /* Weights do not take the rows' place in the first cache. */
 #define LOAD_WEIGHTS(tile, from) _tile_stream_loadd(tile, from, GroupBytes)
 
-/* Two panels side by side for up to 16 rows; the last panel alone repeats itself, and its repetition is stored
- * over it: the same sums. */
+/* Two panels side by side for up to 16 rows; the last panel alone repeats itself, and its repetition is
+ * stored over it: the same sums. */
 #define DEFINE_BLOCK(name, multiply)                                                                         \
   static void name##Tall(const block *b, int panel) {                                                        \
     const uint8_t *upper = b->rows, *lower = b->rows + TileRows * b->rowBytes;                               \
