@@ -161,11 +161,9 @@ ThreadPool::ThreadPool(int count) {
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(mutex);
-    ends = true;
-  }
-  hasWork.notify_all();
+  ends.store(true);
+  ++published;
+  published.notify_all();
   for (std::thread &thread : threads)
     thread.join();
 }
@@ -175,10 +173,21 @@ bool ThreadPool::isForOneThread(const ParallelLoop &loop) {
 }
 
 void ThreadPool::share(Progress &progress) {
-  if (shortLoops.contains(progress.loop))
+  Slot *slot = shortLoops.contains(progress.loop) ? nullptr : takeSlot();
+  if (!slot) {
     runTimed(progress);
+    return;
+  }
+  slot->progress.store(&progress);
+  ++published;
+  if (progress.count() == 2)
+    published.notify_one();
   else
-    offer(progress);
+    published.notify_all();
+  runTimed(progress);
+  slot->progress.store(nullptr); // from here on no thread joins
+  slot->awaitVisitors();
+  slot->isTaken.store(false, std::memory_order_release);
 }
 
 /// What the caller has run tells how long one thread takes for the whole loop.
@@ -189,66 +198,43 @@ void ThreadPool::runTimed(Progress &progress) {
     shortLoops.note(progress.loop, (ticks() - start) * progress.count() / ran);
 }
 
-void ThreadPool::offer(Progress &progress) {
-  Job job{&progress};
-  {
-    const std::lock_guard lock(mutex);
-    jobs.push_back(&job);
-    ++published;
-  }
-  if (progress.count() == 2)
-    hasWork.notify_one();
-  else
-    hasWork.notify_all();
-  runTimed(progress);
-
-  std::unique_lock lock(mutex);
-  jobs.erase(std::find(jobs.begin(), jobs.end(), &job)); // from here on no worker joins
-  lock.unlock();
-  if (!spinUntil([&] { return job.isIdle.load(std::memory_order_acquire); })) {
-    lock.lock();
-    jobDone.wait(lock, [&] { return job.isIdle.load(std::memory_order_acquire); });
-  }
-}
-
-ThreadPool::Job *ThreadPool::findJob() {
-  for (Job *job : jobs) {
-    if (job->progress->isExhausted())
-      continue;
-    ++job->workers;
-    job->isIdle.store(false, std::memory_order_relaxed);
-    return job;
-  }
+ThreadPool::Slot *ThreadPool::takeSlot() {
+  for (Slot &slot : slots)
+    if (!slot.isTaken.load(std::memory_order_relaxed) &&
+        !slot.isTaken.exchange(true, std::memory_order_acquire))
+      return &slot;
   return nullptr;
 }
 
-void ThreadPool::leave(Job &job) {
-  // The store is the last touch of the job: its owner may go on, and the job be gone, right after it.
-  if (--job.workers == 0) {
-    job.isIdle.store(true, std::memory_order_release);
-    jobDone.notify_all();
-  }
+bool ThreadPool::Slot::help(int thread) {
+  if (!progress.load(std::memory_order_relaxed))
+    return false;
+  // One order of all four accesses: the owner, who empties the slot and then counts visitors, sees this one,
+  // or this one sees an empty slot.
+  ++visitors;
+  Progress *found = progress.load();
+  const bool hasTasks = found && !found->isExhausted();
+  if (hasTasks)
+    found->runAll(thread);
+  if (--visitors == 0)
+    visitors.notify_one();
+  return hasTasks;
+}
+
+void ThreadPool::Slot::awaitVisitors() {
+  while (const int count = visitors.load())
+    if (!spinUntil([&] { return visitors.load(std::memory_order_relaxed) == 0; }))
+      visitors.wait(count);
 }
 
 void ThreadPool::work(int thread) {
-  std::unique_lock lock(mutex);
-  while (!ends) {
-    if (Job *job = findJob()) {
-      lock.unlock();
-      job->progress->runAll(thread);
-      lock.lock();
-      leave(*job);
-      continue;
-    }
-    const unsigned seen = published;
-    lock.unlock();
-    const bool sawWork = spinUntil([&] { return published != seen || ends; });
-    lock.lock();
-    if (!sawWork)
-      hasWork.wait(lock, [&] {
-        return ends ||
-               std::any_of(jobs.begin(), jobs.end(), [](Job *j) { return !j->progress->isExhausted(); });
-      });
+  while (!ends.load()) {
+    const unsigned seen = published.load(); // before looking: what is published later ends the sleep
+    bool helped = false;
+    for (Slot &slot : slots)
+      helped |= slot.help(thread);
+    if (!helped && !spinUntil([&] { return published.load(std::memory_order_relaxed) != seen; }))
+      published.wait(seen);
   }
 }
 

@@ -11,9 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -98,7 +96,7 @@ private:
 };
 
 /// Threads of our own. Between loops they look for work for some microseconds before they sleep, because the
-/// next kernel follows soon.
+/// next kernel follows soon. There is no lock: loops are offered in slots.
 class ThreadPool final : public Executor {
 public:
   /// `threads` counts the caller's: 1 starts none.
@@ -108,26 +106,29 @@ public:
   int threadCount() const override { return static_cast<int>(threads.size()) + 1; }
 
 private:
-  struct Job {
-    Progress *progress;
-    int workers = 0; // guarded by `mutex`
-    std::atomic<bool> isIdle{true};
+  /// A place for a loop that others may join. Slots outlive loops: threads look into them at any time.
+  struct alignas(64) Slot {
+    std::atomic<bool> isTaken{false};
+    std::atomic<Progress *> progress{nullptr}; // while threads may join
+    std::atomic<int> visitors{0};              // threads that may be using `progress`
+
+    /// Whether there was something to do for this thread.
+    bool help(int thread);
+    void awaitVisitors();
   };
+  static constexpr int slotCount =
+      32; // so many callers keep a machine busy: further ones run their loops alone
 
   bool isForOneThread(const ParallelLoop &loop) override;
   void share(Progress &progress) override;
   void runTimed(Progress &progress);
-  void offer(Progress &progress);
+  Slot *takeSlot();
   void work(int thread);
-  Job *findJob();
-  void leave(Job &job);
 
   ShortLoops shortLoops;
-  std::mutex mutex;
-  std::condition_variable hasWork, jobDone;
-  std::vector<Job *> jobs;            // open loops, guarded by `mutex`
-  std::atomic<unsigned> published{0}; // counts loops ever opened, to be polled without the mutex
-  std::atomic<bool> ends{false};      // written under `mutex`
+  Slot slots[slotCount];
+  std::atomic<unsigned> published{0}; // counts loops ever offered
+  std::atomic<bool> ends{false};
   std::vector<std::thread> threads;
 };
 

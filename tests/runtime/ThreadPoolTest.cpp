@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 
@@ -118,18 +119,60 @@ TEST(ThreadPool, ExceptionsAreFailures) {
   EXPECT_EQ(0, runLoop(pool, 0, 10, [](int) { return 0; }));
 }
 
-TEST(ThreadPool, ServesManyCallersAtOnce) {
+/// Longer than a loop that one thread runs alone.
+void takeMicroseconds(int count) {
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(count)) {
+  }
+}
+
+TEST(ThreadPool, ServesMoreCallersAtOnceThanLoopsAreShared) {
   ThreadPool pool(3);
   std::atomic<int> runs{0};
   std::vector<std::thread> callers;
-  for (int c = 0; c < 4; ++c)
+  for (int c = 0; c < 40; ++c)
     callers.emplace_back([&] {
-      for (int i = 0; i < 500; ++i)
-        runLoop(pool, 0, 5, [&](int) { return ++runs, 0; });
+      for (int i = 0; i < 50; ++i)
+        runLoop(pool, 0, 5, [&](int) { return takeMicroseconds(5), ++runs, 0; });
     });
   for (std::thread &caller : callers)
     caller.join();
-  EXPECT_EQ(4 * 500 * 5, runs);
+  EXPECT_EQ(40 * 50 * 5, runs);
+}
+
+/// The caller's task ends when another thread has begun one, wherever that thread was.
+TEST(ThreadPool, WakesThreadsThatSleep) {
+  ThreadPool pool(2);
+  for (int count = 2; count < 22; ++count) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2)); // much longer than threads look for work
+    std::atomic<bool> joined{false};
+    const auto caller = std::this_thread::get_id();
+    runLoop(pool, 0, count, [&](int) {
+      if (std::this_thread::get_id() != caller)
+        joined = true;
+      while (!joined)
+        std::this_thread::yield();
+      return 0;
+    });
+  }
+}
+
+TEST(ThreadPool, CallersSleepUntilTheLastTaskIsDone) {
+  ThreadPool pool(2);
+  for (int count = 2; count < 22; ++count) { // none that was seen, or it may be known to be short
+    std::atomic<bool> joined{false}, done{false};
+    const auto caller = std::this_thread::get_id();
+    runLoop(pool, 0, count, [&](int) {
+      if (std::this_thread::get_id() != caller && !joined.exchange(true)) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        done = true;
+      }
+      while (!joined)
+        std::this_thread::yield();
+      return 0;
+    });
+    ASSERT_TRUE(done);
+  }
 }
 
 TEST(ThreadPool, TheHostsThreadsCanDoTheWork) {
