@@ -3,6 +3,8 @@
 
 #include "compiler/emit/KernelWork.h"
 
+#include "compiler/kernels/Archetype.h"
+
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -119,7 +121,8 @@ private:
     if (!matmul)
       return one.times(0);
     auto left = cast<RankedTensorType>(matmul.getLhs().getType());
-    bool causal = !kernel.getBody().getOps<attn::CausalMaskOp>().empty();
+    // Attention skips blocks of keys that causal masks hide.
+    bool causal = matchAttention(kernel) && !kernel.getBody().getOps<attn::CausalMaskOp>().empty();
     return elements(matmul.getResult()).times(extent(left, left.getRank() - 1)).times(causal ? 1 : 2);
   }
 };

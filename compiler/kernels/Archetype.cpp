@@ -94,6 +94,29 @@ std::optional<MatmulMatch> matchMatmul(attn::KernelOp kernel) {
   return match;
 }
 
+std::optional<attn::MatmulOp> matchProduct(mlir::Value value) {
+  auto product = llvm::dyn_cast_or_null<attn::MatmulOp>(attn::findScores(value));
+  if (!product)
+    return std::nullopt;
+  auto type = llvm::cast<mlir::RankedTensorType>(product.getType());
+  auto isRead = [](mlir::Value side) {
+    mlir::Operation *op = side.getDefiningOp();
+    return !op || llvm::isa<attn::TakeOp, attn::LookupOp>(op);
+  };
+  const bool isOneRow = type.getDimSize(type.getRank() - 2) == 1;
+  if (isOneRow || !isRead(product.getLhs()) || !isRead(product.getRhs()))
+    return std::nullopt;
+  return product;
+}
+
+std::optional<attn::SoftmaxOp> matchWeights(attn::KernelOp kernel) {
+  auto softmax = findOnly<attn::SoftmaxOp>(kernel);
+  if (!softmax || yielded(kernel).size() != 1 || yielded(kernel)[0] != softmax.getWeights() ||
+      !attn::findScores(softmax.getScores()))
+    return std::nullopt;
+  return softmax;
+}
+
 /// The linears on the way to a value, counted along the longest way.
 static unsigned depthOf(mlir::Value value) {
   mlir::Operation *op = value.getDefiningOp();

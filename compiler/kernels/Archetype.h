@@ -46,6 +46,13 @@ struct MatmulMatch {
 };
 std::optional<MatmulMatch> matchMatmul(attn::KernelOp kernel);
 
+/// The product of two inputs, or of what is selected of them, from which `value` is made by nothing but what
+/// acts on scores. Steps' products, of one row each, are none of these.
+std::optional<attn::MatmulOp> matchProduct(mlir::Value value);
+
+/// The softmax of scores that its kernel makes; its only result.
+std::optional<attn::SoftmaxOp> matchWeights(attn::KernelOp kernel);
+
 /// Results that are computed together: they need no other linears than those below.
 struct CellStage {
   llvm::SmallVector<mlir::Value> results;

@@ -28,6 +28,13 @@ struct KeyRange {
   Halide::Expr first, end;
 };
 
+/// A reduction of rows.
+struct RowReduction {
+  Halide::Expr start; // what changes nothing
+  std::function<Halide::Expr(const Halide::Expr &soFar, const Halide::Expr &element)> step;
+  std::function<Halide::Expr(const std::function<Halide::Expr(int part)> &, int parts)> join;
+};
+
 class Region {
 public:
   explicit Region(attn::KernelOp kernel);
@@ -75,6 +82,9 @@ public:
   /// Row values (maxima and sums of softmax) that inline operations need; the schedule computes them per row.
   std::vector<Halide::Func> rowStages;
 
+  /// What row values are made of: parts of a row's reduction, side by side along the first axis.
+  std::vector<Halide::Func> laneStages;
+
 private:
   Tensor build(mlir::Value value);
   Tensor buildView(mlir::Operation *op);
@@ -93,6 +103,7 @@ private:
   struct Exponentials {
     Halide::Func maximum, sum; // of each row: the largest, and the sum of exponentials less that
   };
+  Halide::Func reduceRow(const Tensor &in, const char *name, const RowReduction &reduction);
   Exponentials buildExponentials(const Tensor &in, bool isMasked);
   Tensor buildSoftmax(const Tensor &scores);
   Tensor buildLogSum(const Tensor &logits);

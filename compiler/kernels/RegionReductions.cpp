@@ -102,20 +102,38 @@ static Coordinates elementOf(Expr element, const std::vector<Halide::Var> &row) 
   return at;
 }
 
+/// Maxima and sums of this many columns lie side by side: two vectors or more but on AVX-512.
+constexpr int RowLanes = 16;
+
+/// A row's reduction. Column `c` belongs to lane `c % RowLanes`, however long the row is: first whole vectors
+/// of columns as they lie, then the rest, in which lanes past the end read the last column once more.
+Halide::Func Region::reduceRow(const Tensor &in, const char *name, const RowReduction &reduction) {
+  Halide::Var lane("lane");
+  std::vector<Halide::Var> rows = rowsOf(in), places = {lane};
+  places.insert(places.end(), rows.begin(), rows.end());
+  const Expr columns = in.extents[0], whole = columns / RowLanes;
+  RDom vectors(0, whole, "vectors");
+  Halide::Func byLane(std::string(name) + "ByLane"), all(name);
+  byLane(places) = reduction.start;
+  byLane(places) = reduction.step(byLane(places), in.at(elementOf(vectors * RowLanes + lane, rows)));
+  Expr column = whole * RowLanes + lane, last = in.at(elementOf(Halide::min(column, columns - 1), rows));
+  byLane(places) = Halide::select(column < columns, reduction.step(byLane(places), last), byLane(places));
+  all(rows) = reduction.join([&](int part) -> Expr { return byLane(elementOf(part, rows)); }, RowLanes);
+  laneStages.push_back(byLane);
+  rowStages.push_back(all);
+  return all;
+}
+
 // Maxima and sums of rows are Funcs, not inline sums: the schedule computes them once per row.
 Region::Exponentials Region::buildExponentials(const Tensor &in, bool isMasked) {
+  auto larger = [](const Expr &soFar, const Expr &score) { return Halide::max(soFar, score); };
+  Halide::Func maximum = reduceRow(in, "maximum", {MaskedScore, larger, maxPairwise});
   std::vector<Halide::Var> rows = rowsOf(in);
-  Halide::Func maximum("maximum"), sum("sum");
-  RDom compared(0, in.extents[0]), summed(0, in.extents[0]);
-  maximum(rows) = MaskedScore;
-  maximum(rows) = Halide::max(maximum(rows), in.at(elementOf(compared, rows)));
-  sum(rows) = 0.f;
-  Expr score = in.at(elementOf(summed, rows));
-  Expr weight = expFast(score - maximum(rows));
-  sum(rows) += isMasked ? Halide::select(score > 0.5f * MaskedScore, weight, 0.f) : weight;
-  rowStages.push_back(maximum);
-  rowStages.push_back(sum);
-  return {maximum, sum};
+  auto add = [&](const Expr &sum, const Expr &score) {
+    Expr weight = expFast(score - maximum(rows));
+    return sum + (isMasked ? Halide::select(score > 0.5f * MaskedScore, weight, 0.f) : weight);
+  };
+  return {maximum, reduceRow(in, "sum", {0.f, add, sumPairwise})};
 }
 
 Tensor Region::buildSoftmax(const Tensor &in) {
@@ -144,13 +162,8 @@ Tensor Region::buildLogSoftmax(const Tensor &in) {
 Tensor Region::buildL2Norm(attn::L2NormOp norm) {
   Tensor in = tensor(norm.getInput());
   float epsilon = norm.getEpsilon().convertToFloat();
-  std::vector<Halide::Var> rows = rowsOf(in);
-  RDom k(0, in.extents[0]);
-  Coordinates at = elementOf(k, rows);
-  Halide::Func squares("squares");
-  squares(rows) = 0.f;
-  squares(rows) += in.at(at) * in.at(at);
-  rowStages.push_back(squares);
+  auto addSquare = [](const Expr &sum, const Expr &element) { return sum + element * element; };
+  Halide::Func squares = reduceRow(in, "squares", {0.f, addSquare, sumPairwise});
   return {in.extents, [=](const Coordinates &at) {
             Coordinates row(at.begin() + 1, at.end());
             return in.at(at) / Halide::max(Halide::sqrt(squares(row)), epsilon);

@@ -199,6 +199,33 @@ MatmulSchedule chooseGates(const CpuTarget &cpu, const MatmulShape &shape, const
   return schedule;
 }
 
+/// Terms that are packed at once: all of a few, or a part that leaves no rest, so that loops need no bounds.
+static int chooseTerms(int terms) {
+  constexpr int most = 128, usual = 64;
+  if (terms > 0 && terms <= most)
+    return terms;
+  return terms > 0 && lanesDividing(terms, usual) >= usual / 4 ? lanesDividing(terms, usual) : usual;
+}
+
+ProductTiles chooseProduct(const CpuTarget &cpu, const ProductInputs &inputs) {
+  // Eight sums of two vectors hide the latency of an addition; AVX-512 has registers for sixteen.
+  ProductTiles tiles{.columns = 2 * cpu.lanes,
+                     .rows = cpu.kind == CpuClass::Avx512 ? 8 : 4,
+                     .rowsOfBlock = 64,
+                     .terms = chooseTerms(inputs.terms),
+                     .lanes = cpu.lanes,
+                     .turnedLanes = 0,
+                     .inOrder = cpu.kind == CpuClass::Baseline};
+  if (inputs.columns > 0 && !inputs.isTransposed) // whole blocks: vectors are read as they lie
+    tiles.columns = lanesDividing(inputs.columns, tiles.columns);
+  tiles.lanes = std::min(tiles.lanes, tiles.columns);
+  const bool isWhole = inputs.terms > 0 && inputs.terms % tiles.terms == 0;
+  const int lanes = lanesDividing(tiles.terms, std::min(cpu.lanes, 8));
+  if (inputs.isTransposed && isWhole && lanes >= 4)
+    tiles.turnedLanes = lanes;
+  return tiles;
+}
+
 namespace {
 enum class WeightType { Float, Bfloat, Integer };
 } // namespace

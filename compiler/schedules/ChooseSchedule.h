@@ -8,6 +8,7 @@
 
 #include "compiler/kernels/Attention.h"
 #include "compiler/kernels/Linear.h"
+#include "compiler/kernels/Product.h"
 #include "compiler/schedules/CpuTarget.h"
 #include "compiler/schedules/ScheduleChoice.h"
 
@@ -41,6 +42,8 @@ MatmulSchedule chooseVocabulary(const CpuTarget &cpu, const LinearInputs &inputs
 
 /// Of gates, whose row tiles share no weights.
 MatmulSchedule chooseGates(const CpuTarget &cpu, const MatmulShape &shape, const ScheduleChoice &choice = {});
+
+ProductTiles chooseProduct(const CpuTarget &cpu, const ProductInputs &inputs);
 
 struct AttentionSchedule {
   AttentionTiles tiles;

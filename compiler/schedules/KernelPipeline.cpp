@@ -51,6 +51,8 @@ private:
   std::vector<AttentionSchedule> chooseWays(const AttentionInputs &inputs, RankedTensorType queries,
                                             const ScheduleChoice &choice) const;
   void buildAttentionKernel(const AttentionMatch &match);
+  void addProduct(attn::MatmulOp matmul, mlir::Value value);
+  void buildWeightsKernel(attn::SoftmaxOp softmax);
   llvm::Error buildVocabularyKernel(const VocabularyMatch &match);
   RowLogSumStages buildLogits(const VocabularyMatch &match, const LinearInputs &inputs);
   void buildLogSum(const VocabularyMatch &match, const LinearInputs &inputs);
@@ -63,6 +65,7 @@ private:
   void buildAppend(attn::AppendOp append);
   void buildQuantise(attn::QuantiseOp quantise);
   void buildConcat(attn::ConcatOp concat);
+  void addRows(mlir::Value value);
   void buildRows();
   void addResult(Func result, mlir::Value value);
   void addResults(Func result, llvm::ArrayRef<mlir::Value> values);
@@ -308,6 +311,42 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
 }
 
 //===----------------------------------------------------------------------===//
+// Products of two inputs
+//===----------------------------------------------------------------------===//
+
+/// Adds what `element` makes of `value`, which is made of a product.
+void PipelineBuilder::addProduct(attn::MatmulOp matmul, mlir::Value value) {
+  auto known = [](int64_t extent) { return mlir::ShapedType::isDynamic(extent) ? 0 : int(extent); };
+  ProductInputs inputs{region.tensor(matmul.getLhs()),
+                       region.tensor(matmul.getRhs()),
+                       matmul.getTransposed(),
+                       headsPerGroup(matmul.getLhs(), matmul.getRhs()),
+                       known(typeOf(matmul.getLhs()).getShape().back()),
+                       known(typeOf(matmul.getResult()).getShape().back())};
+  const ProductTiles tiles = chooseProduct(cpu, inputs);
+  auto element = [&](const Tensor &product, const Coordinates &at) {
+    region.bind(matmul.getResult(), product);
+    return elementOf(value, at);
+  };
+  ProductStages stages = buildProduct(inputs, tiles, element, "product");
+  region.bind(matmul.getResult(), {});
+  scheduleProduct(stages, tiles);
+  stages.result.compute_root();
+  addResult(stages.result, value);
+}
+
+/// Scores are the result's memory first, weights then.
+void PipelineBuilder::buildWeightsKernel(attn::SoftmaxOp softmax) {
+  mlir::Value scores = softmax.getScores();
+  if (auto product = matchProduct(scores))
+    addProduct(*product, scores);
+  else
+    addRows(scores);
+  addRows(softmax.getWeights());
+  pipeline.firstSharesSecond = true;
+}
+
+//===----------------------------------------------------------------------===//
 // Vocabulary
 //===----------------------------------------------------------------------===//
 
@@ -471,6 +510,23 @@ Expr PipelineBuilder::elementOf(mlir::Value value, const Coordinates &at) {
   return storable(value, element);
 }
 
+/// Elements one by one, but for rows' values.
+void PipelineBuilder::addRows(mlir::Value value) {
+  std::vector<Var> vars = axisVars(value);
+  Func result("result" + std::to_string(pipeline.outputs.size()));
+  region.rowStages.clear();
+  region.laneStages.clear();
+  result(vars) = elementOf(value, {vars.begin(), vars.end()});
+  scheduleRows(result, vars, cpu.lanes);
+  const Var row = vars.size() > 1 ? vars[1] : vars[0];
+  for (Func stage : region.rowStages)
+    stage.compute_at(result, row).store_in(Halide::MemoryType::Stack);
+  for (Func stage : region.laneStages)
+    scheduleLaneReduction(stage, cpu.lanes, result, row);
+  result.compute_root();
+  addResult(result, value);
+}
+
 void PipelineBuilder::buildRows() {
   for (mlir::Value value : region.results()) {
     mlir::Operation *norm = nullptr;
@@ -480,19 +536,12 @@ void PipelineBuilder::buildRows() {
       norm = op;
       return mlir::WalkResult::interrupt();
     });
-    if (norm && typeOf(value).getRank() > 1) {
+    if (norm && typeOf(value).getRank() > 1)
       addNormResult(norm, value);
-      continue;
-    }
-    std::vector<Var> vars = axisVars(value);
-    Func result("result" + std::to_string(pipeline.outputs.size()));
-    region.rowStages.clear();
-    result(vars) = elementOf(value, {vars.begin(), vars.end()});
-    scheduleRows(result, vars, cpu.lanes);
-    for (Func stage : region.rowStages)
-      stage.compute_at(result, vars.size() > 1 ? vars[1] : vars[0]).store_in(Halide::MemoryType::Stack);
-    result.compute_root();
-    addResult(result, value);
+    else if (auto product = matchProduct(value))
+      addProduct(*product, value);
+    else
+      addRows(value);
   }
 }
 
@@ -544,6 +593,8 @@ llvm::Expected<KernelPipeline> PipelineBuilder::build() {
     return llvm::createStringError("'attn.concat' must stand alone");
   } else if (auto match = matchAttention(kernel)) {
     buildAttentionKernel(*match);
+  } else if (auto softmax = matchWeights(kernel)) {
+    buildWeightsKernel(*softmax);
   } else if (llvm::all_of(region.results(),
                           [](mlir::Value value) { return value.getDefiningOp<attn::AppendOp>(); })) {
     for (mlir::Value value : region.results())

@@ -39,13 +39,15 @@ bool isAtHome(Operation *op) {
 /// What a kernel is, as docs/architecture.md calls it, and which operations it goes on with.
 struct Family {
   StringRef name;
-  bool takesPointwise = false, takesNorm = false;
+  bool takesPointwise = false, takesNorm = false, takesMasks = false;
 };
 
 Family familyOf(FusedOp fused) {
   size_t linears = llvm::range_size(fused.getBody().front().getOps<LinearOp>());
   if (has(fused, [](Operation *op) { return isa<SoftmaxOp>(op); }) && has(fused, makesScores))
     return {"attention"};
+  if (has(fused, makesScores))
+    return {"a product of two values", true, false, true};
   if (has(fused, [](Operation *op) { return isa<LogSoftmaxOp, LogSumExpOp>(op); }))
     return {"a vocabulary projection"};
   if (linears > 0 && has(fused, [](Operation *op) { return isa<SliceOp>(op); }))
@@ -79,77 +81,28 @@ std::string whyNotTaken(const Neighbours &pair) {
   return "another reader of the kernel of the " + last + " comes before it";
 }
 
-/// Operations that read `value`, in whichever regions.
-SmallVector<Operation *> findReaders(Value value) {
-  SmallVector<Operation *> readers;
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    auto outer = dyn_cast<FusedOp>(user->getParentOp());
-    if (auto inner = dyn_cast<FusedOp>(user))
-      readers.append(findReaders(inner.getBody().getArgument(use.getOperandNumber())));
-    else if (outer && isa<YieldOp>(user))
-      readers.append(findReaders(outer.getResult(use.getOperandNumber())));
-    else
-      readers.push_back(user);
-  }
-  return readers;
-}
-
-/// The operation that computes `value`, in whichever region, or null.
-Operation *findWriter(Value value) {
-  while (true) {
-    if (auto inner = value.getDefiningOp<FusedOp>()) {
-      value = inner.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
-      continue;
-    }
-    auto argument = dyn_cast<BlockArgument>(value);
-    auto outer = argument ? dyn_cast<FusedOp>(argument.getOwner()->getParentOp()) : FusedOp();
-    if (!outer)
-      return value.getDefiningOp();
-    value = outer.getInputs()[argument.getArgNumber()];
-  }
-}
-
-/// Softmaxes whose weights are read twice, and what acts on their scores: were the weights not read twice, an
-/// attention would become one kernel of it.
-llvm::DenseSet<Operation *> findSharedAttention(Block &block) {
-  llvm::DenseSet<Operation *> found;
-  SmallVector<Operation *> open;
-  for (auto fused : block.getOps<FusedOp>())
-    for (auto softmax : fused.getBody().getOps<SoftmaxOp>())
-      if (findReaders(softmax.getWeights()).size() > 1) {
-        found.insert(softmax);
-        open.push_back(softmax);
-      }
-  while (!open.empty())
-    for (Value operand : open.pop_back_val()->getOperands())
-      if (Operation *writer = findWriter(operand); actsOnScores(writer) && found.insert(writer).second)
-        open.push_back(writer);
-  return found;
-}
-
 /// Which kernels take such operations.
 StringRef whoTakes(Operation *reader) {
   if (isNorm(reader))
     return "norms go only into kernels of one linear or of an embedding";
   if (isPointwise(reader))
-    return "pointwise operations go only into kernels of linears and of pointwise operations";
+    return "pointwise operations go only into kernels of linears, of products and of pointwise operations";
   if (actsOnScores(reader))
-    return "masks and score maps go only into kernels of attention";
+    return "masks and score maps go only into kernels of attention and of products";
   return "it is always a kernel of its own";
 }
 
 bool takes(const Family &family, Operation *reader) {
-  return isNorm(reader) ? family.takesNorm : isPointwise(reader) && family.takesPointwise;
+  return isNorm(reader)        ? family.takesNorm
+         : isPointwise(reader) ? family.takesPointwise
+                               : actsOnScores(reader) && family.takesMasks;
 }
 
-std::string whyApart(const Neighbours &pair, const llvm::DenseSet<Operation *> &sharedAttention) {
+std::string whyApart(const Neighbours &pair) {
   std::string last = pair.last->getName().stripDialect().str(),
               reader = pair.reader->getName().stripDialect().str();
   if (pair.view)
     return "between it and the " + last + " stands a " + pair.view->getName().stripDialect().str();
-  if (sharedAttention.contains(pair.reader))
-    return "the weights of its softmax have a second reader, so there is no attention to take it in";
   if (isNorm(pair.last))
     return "a kernel ends with its " + last;
   Family family = familyOf(pair.first);
@@ -171,7 +124,7 @@ Value findComputed(Value value, Operation *&view) {
   return value;
 }
 
-void explainOperand(FusedOp second, unsigned number, const llvm::DenseSet<Operation *> &sharedAttention) {
+void explainOperand(FusedOp second, unsigned number) {
   Neighbours pair;
   pair.view = nullptr;
   pair.value = findComputed(second.getInputs()[number], pair.view);
@@ -188,17 +141,16 @@ void explainOperand(FusedOp second, unsigned number, const llvm::DenseSet<Operat
     bool isSettled = isAtHome(pair.reader) &&
                      (sizeOf(pair.first) > 1 || pair.view || !takes(familyOf(pair.first), pair.reader));
     if (pair.last && goesOn && !isSettled)
-      explainUnfused(pair.reader, whyApart(pair, sharedAttention));
+      explainUnfused(pair.reader, whyApart(pair));
   }
 }
 
 } // namespace
 
 void explainApart(Block &block) {
-  const llvm::DenseSet<Operation *> sharedAttention = findSharedAttention(block);
   for (auto fused : block.getOps<FusedOp>())
     for (unsigned number = 0; number < fused.getInputs().size(); ++number)
-      explainOperand(fused, number, sharedAttention);
+      explainOperand(fused, number);
 }
 
 } // namespace attn

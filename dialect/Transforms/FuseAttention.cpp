@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // matmul, scale, masks, softmax, matmul become an `attn.fused`; scores and weights then never reach memory.
+// Where weights are results, the chain ends with the softmax: scores then lie where the weights will.
 
 #include "dialect/Transforms/Fusion.h"
 #include "dialect/Transforms/Passes.h"
@@ -30,11 +31,6 @@ LogicalResult collectScores(SoftmaxOp softmax, Group &group, StringRef &reason) 
       return failure();
     }
     group.members.push_back(op);
-    if (auto products = dyn_cast<MatmulOp>(op); products && !products.getTransposed()) {
-      reason = "its keys lie as width x key: where they are an input, give them as key x width, with strides "
-               "of their own, and let the matmul be transposed";
-      return failure();
-    }
     if (makesScores(op))
       return success();
     scores = scoresOperand(op);
@@ -61,31 +57,40 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
       fuseChain(softmax);
   }
 
+  /// The matmul that mixes values by the weights in the same kernel, or null, with the reason.
+  MatmulOp findContext(SoftmaxOp softmax, Operation *products) {
+    Operation *reader = onlyReader(softmax.getWeights());
+    if (!reader)
+      explainUnfused(softmax,
+                     "the weights have a second reader, so they are a kernel's result, and what is made of "
+                     "them is another kernel");
+    auto context = dyn_cast_or_null<MatmulOp>(reader);
+    if (!context)
+      return {};
+    if (context.getLhs() != softmax.getWeights() || context.getTransposed())
+      explainUnfused(reader, "the weights are not its left side, or its right side is transposed");
+    else if (auto matmul = dyn_cast<MatmulOp>(products); matmul && !matmul.getTransposed())
+      explainUnfused(softmax,
+                     "its keys lie as width x key: where they are an input, give them as key x width, "
+                     "with strides of their own, and let the matmul be transposed");
+    else if (isTooWide(products->getOperand(0)) || isTooWide(context.getRhs()))
+      explainUnfused(softmax, "its heads are wider than " + Twine(widestHead) +
+                                  ", and a block of them would not fit on a kernel's stack");
+    else
+      return context;
+    return {};
+  }
+
   void fuseChain(SoftmaxOp softmax) {
     Group group;
     StringRef reason;
-    LogicalResult scores = collectScores(softmax, group, reason);
-    Operation *reader = onlyReader(softmax.getWeights());
-    if (succeeded(scores) && !reader)
-      reason = softmax.getWeights().use_empty()
-                   ? "the weights have no reader"
-                   : "the weights have a second reader, and a kernel of attention "
-                     "has one result: give that reader a matmul and softmax of "
-                     "its own";
-    if (failed(scores) || !reader)
+    if (failed(collectScores(softmax, group, reason)))
       return explainUnfused(softmax, reason);
-
-    auto context = dyn_cast<MatmulOp>(reader);
-    const bool mixes = context && context.getLhs() == softmax.getWeights() && !context.getTransposed();
-    if (mixes && (isTooWide(group.members.back()->getOperand(0)) || isTooWide(context.getRhs())))
-      return explainUnfused(softmax, "its heads are wider than " + Twine(widestHead) +
-                                         ", and a block of them would not fit on a kernel's stack");
-
+    if (softmax.getWeights().use_empty())
+      return explainUnfused(softmax, "the weights have no reader");
     group.members.push_back(softmax);
-    if (mixes || isa<MeanHeadsOp>(reader))
-      group.members.push_back(reader);
-    else if (makesScores(reader))
-      explainUnfused(reader, "the weights are not its left side, or its right side is transposed");
+    if (MatmulOp context = findContext(softmax, group.members.end()[-2]))
+      group.members.push_back(context);
     for (Operation *member : SmallVector<Operation *>(group.members))
       for (Value operand : member->getOperands())
         collectSelector(operand, group);

@@ -1,8 +1,8 @@
 //===- FuseRemaining.cpp - regions for what no other fusion took ---------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains of pointwise operations are one region; every other operation is a region of its own. Then remarks
-// say what keeps regions apart.
+// Chains of pointwise operations are one region, and a product of two values with what acts on scores after
+// it; every other operation is a region of its own. Then remarks say what keeps regions apart.
 
 #include "dialect/Transforms/Fusion.h"
 #include "dialect/Transforms/Passes.h"
@@ -22,6 +22,13 @@ namespace {
 bool isLeftAlone(Operation *op) {
   return isView(op) || isa<FusedOp, CallOp, RecurrenceOp, GetWeightOp, ReadStateOp, WriteStateOp>(op) ||
          op->hasTrait<OpTrait::IsTerminator>();
+}
+
+/// What a region that begins with `first` goes on with; null: nothing.
+bool (*followersOf(Operation *first))(Operation *) {
+  if (isPointwise(first))
+    return isPointwise;
+  return makesScores(first) ? actsOnScores : nullptr;
 }
 
 struct FuseRemaining : impl::FuseRemainingBase<FuseRemaining> {
@@ -52,13 +59,14 @@ struct FuseRemaining : impl::FuseRemainingBase<FuseRemaining> {
   void fuseFrom(Operation *first) {
     Group group;
     group.members = {first};
-    while (isPointwise(first) && group.members.back()->getResult(0).hasOneUse()) {
-      Operation *next = findNext(group, group.members.back()->getResult(0), isPointwise);
+    while (auto takes = followersOf(first)) {
+      Value last = group.members.back()->getResult(0);
+      Operation *next = last.hasOneUse() ? findNext(group, last, takes) : nullptr;
       if (!next)
         break;
       group.members.push_back(next);
     }
-    fuse(std::move(group), "pointwise");
+    fuse(std::move(group), makesScores(first) ? "product" : "pointwise");
     ++numRegions;
   }
 };

@@ -47,6 +47,10 @@ std::vector<KernelCase> vocabularyCases();
 /// Vocabularies of two to four panels, the last one full or not: tiles wider than they are must be cut down.
 std::vector<KernelCase> narrowVocabularyCases();
 std::vector<KernelCase> rowCases();
+/// Products of two inputs that no attention has.
+std::vector<KernelCase> productCases();
+/// Attention's weights as results; arguments 1 and 2 are keys and lengths.
+std::vector<KernelCase> weightCases();
 /// Linears, vocabularies and embeddings whose matrices are of i8 or bf16.
 std::vector<KernelCase> storedMatmulCases();
 std::vector<KernelCase> storedVocabularyCases();

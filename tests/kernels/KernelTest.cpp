@@ -130,6 +130,8 @@ TEST_P(KernelTest, StoredExtremesEqualReference) {
 }
 TEST_P(KernelTest, StoredVocabulariesEqualReference) { checkCases(storedVocabularyCases(), GetParam()); }
 TEST_P(KernelTest, StoredEmbeddingsEqualReference) { checkCases(storedEmbeddingCases(), GetParam()); }
+TEST_P(KernelTest, ProductsEqualReference) { checkCases(productCases(), GetParam()); }
+TEST_P(KernelTest, WeightsEqualReference) { checkCases(weightCases(), GetParam()); }
 TEST_P(KernelTest, RowsEqualReference) { checkCases(rowCases(), GetParam()); }
 
 /// Elements that are not equal, bit for bit (no NaN is expected).
@@ -336,6 +338,41 @@ TEST_P(KernelTest, AttentionRowsDoNotDependOnTheirCompany) {
     if (sizes.count("key"))
       sizes["key"] = 140;
     checkCompany(kernel, kernelCase, sizes, "query", {1, 2, 3, 4, 7, 10, 13, 15, 21, 31, 32, 33, 64, 65});
+  }
+}
+
+TEST_P(KernelTest, ProductsDoNotDependOnTheirCompany) {
+  for (const auto &cases : {productCases(), weightCases()})
+    for (const KernelCase &kernelCase : cases) {
+      TestKernel kernel(kernelCase.text);
+      ASSERT_TRUE(kernel.load(GetParam()));
+      const Sizes sizes = {{"batch", 3}, {"query", 76}, {"key", 140}};
+      checkCompany(kernel, kernelCase, sizes, "batch", {1, 2});
+      if (kernelCase.name != "weights_of_one_query")
+        checkCompany(kernel, kernelCase, sizes, "query", {1, 2, 3, 4, 5, 7, 8, 9, 31, 63, 64, 65, 72});
+    }
+}
+
+/// A row of weights has the bits in a padded batch that it has alone, whatever the rests of both are.
+TEST_P(KernelTest, WeightsDoNotDependOnPadding) {
+  for (const KernelCase &kernelCase : weightCases()) {
+    if (kernelCase.name == "weights_turned_keys")
+      continue; // their keys lie along another axis
+    SCOPED_TRACE(kernelCase.name);
+    TestKernel kernel(kernelCase.text);
+    ASSERT_TRUE(kernel.load(GetParam()));
+    const int64_t padded = 77;
+    const Sizes sizes = {{"batch", 1}, {"query", 5}, {"key", padded}};
+    for (int64_t length : {1, 7, 15, 16, 17, 37, 64}) {
+      std::vector<Array> inputs = kernel.randomInputs(sizes, {}, 3);
+      inputs[2].values[0] = double(length);
+      const Array withPadding = kernel.run(inputs, sizes)[0];
+      mlir::Block &body = attn::KernelOp(kernel.op()).getBody().front();
+      inputs[1] = firstOf(inputs[1], body.getArgument(1).getType(), "key", length);
+      const Array alone = kernel.run(inputs, {{"batch", 1}, {"query", 5}, {"key", length}})[0];
+      mlir::Type weights = body.getTerminator()->getOperand(0).getType();
+      EXPECT_EQ(countDifferences(firstOf(withPadding, weights, "key", length), alone), 0) << length;
+    }
   }
 }
 

@@ -28,6 +28,13 @@ void scheduleRows(Func result, const std::vector<Var> &vars, int lanes) {
   scheduleRowGroups(result, vars);
 }
 
+void scheduleLaneReduction(Func stage, int lanes, Func consumer, Var row) {
+  Var lane = stage.args()[0];
+  stage.compute_at(consumer, row).store_in(MemoryType::Stack).vectorize(lane, lanes);
+  stage.update(0).reorder(lane, stage.rvars(0)[0]).vectorize(lane, lanes).never_partition_all();
+  stage.update(1).vectorize(lane, lanes);
+}
+
 void scheduleAppendedRows(Stage update, const RVar &query, const RVar &row) {
   RVar queryGroup("queryGroup"), rowGroup("rowGroup"), queryInGroup("queryInGroup"), rowInGroup("rowInGroup"),
       group("group");

@@ -8,6 +8,7 @@
 #define ATTNC_SCHEDULES_CPU_SCHEDULES_H
 
 #include "compiler/kernels/Cell.h"
+#include "compiler/kernels/Product.h"
 #include "compiler/kernels/QuantisedRows.h"
 #include "compiler/kernels/RowNorm.h"
 #include "compiler/kernels/Vocabulary.h"
@@ -36,8 +37,13 @@ void scheduleCell(CellStages &stages, const MatmulSchedule &schedule);
 /// One schedule for each way.
 void scheduleAttention(AttentionKernel &kernel, const std::vector<AttentionSchedule> &schedules);
 
+void scheduleProduct(ProductStages &stages, const ProductTiles &tiles);
+
 /// Rows in memory (vars[0] in the lanes, vars[1] in groups that run in parallel).
 void scheduleRows(Halide::Func result, const std::vector<Halide::Var> &vars, int lanes);
+
+/// A reduction by lane (the first axis), computed per row of `consumer`.
+void scheduleLaneReduction(Halide::Func stage, int lanes, Halide::Func consumer, Halide::Var row);
 
 /// The groups alone, of a stage whose lanes have been chosen.
 void scheduleRowGroups(Halide::Stage stage, const std::vector<Halide::Var> &vars);

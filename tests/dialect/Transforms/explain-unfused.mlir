@@ -75,7 +75,7 @@ func.func @norm_of_a_gated_linear(%x: !x, %w: tensor<8x8xf32>, %u: tensor<8x8xf3
 
 func.func @activation_of_an_embedding(%ids: !ids, %t: tensor<51x8xf32>) -> !x {
   %0 = attn.embed %ids, %t : (!ids, tensor<51x8xf32>) -> !x
-  // expected-remark @below {{not fused: the kernel of an embedding cannot take activation in, because pointwise operations go only into kernels of linears and of pointwise operations}}
+  // expected-remark @below {{not fused: the kernel of an embedding cannot take activation in, because pointwise operations go only into kernels of linears, of products and of pointwise operations}}
   %1 = attn.activation gelu %0 : !x
   return %1 : !x
 }
@@ -102,16 +102,30 @@ func.func @scale_of_context(%q: !heads, %k: !heads) -> !heads {
   %0 = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
   %1 = attn.softmax %0 : !scores
   %2 = attn.matmul %1, %k : (!scores, !heads) -> !heads
-  // expected-remark @below {{not fused: the kernel of attention cannot take scale in, because pointwise operations go only into kernels of linears and of pointwise operations}}
+  // expected-remark @below {{not fused: the kernel of attention cannot take scale in, because pointwise operations go only into kernels of linears, of products and of pointwise operations}}
   %3 = attn.scale %2 by 0.5 : !heads
   return %3 : !heads
 }
 
 func.func @masks_without_softmax(%q: !heads, %k: !heads) -> !scores {
+  // expected-remark @below {{fused: product of matmul, causal_mask}}
   %0 = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
-  // expected-remark @below {{not fused: the kernel of matmul cannot take causal_mask in, because masks and score maps go only into kernels of attention}}
   %1 = attn.causal_mask %0 : !scores
   return %1 : !scores
+}
+
+func.func @masks_of_sums(%a: !scores, %b: !scores) -> !scores {
+  %0 = attn.add %a, %b : !scores
+  // expected-remark @below {{not fused: the kernel of pointwise operations cannot take causal_mask in, because masks and score maps go only into kernels of attention and of products}}
+  %1 = attn.causal_mask %0 : !scores
+  return %1 : !scores
+}
+
+func.func @mask_of_a_product_with_a_second_reader(%q: !heads, %k: !heads) -> (!scores, !scores) {
+  %0 = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
+  // expected-remark @below {{not fused: the matmul is an output as well}}
+  %1 = attn.causal_mask %0 : !scores
+  return %1, %0 : !scores, !scores
 }
 
 func.func @l2_norm_of_context(%q: !heads, %k: !heads) -> !heads {
@@ -124,16 +138,13 @@ func.func @l2_norm_of_context(%q: !heads, %k: !heads) -> !heads {
   return %3 : !heads
 }
 
-// Every line names the second reader, which is why none of it is one kernel.
 func.func @weights_with_a_second_reader(%q: !heads, %k: !heads, %b: !scores) -> (!heads, !scores) {
+  // expected-remark @below {{fused: attention of matmul, scale, add, causal_mask, softmax}}
   %0 = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
-  // expected-remark @below {{fused: pointwise of scale, add}}
-  // expected-remark @below {{not fused: the weights of its softmax have a second reader, so there is no attention to take it in}}
   %1 = attn.scale %0 by 0.5 : !scores
   %2 = attn.add %1, %b : !scores
-  // expected-remark @below {{not fused: the weights of its softmax have a second reader, so there is no attention to take it in}}
   %3 = attn.causal_mask %2 : !scores
-  // expected-remark @below {{not fused: the weights have a second reader, and a kernel of attention has one result: give that reader a matmul and softmax of its own}}
+  // expected-remark @below {{not fused: the weights have a second reader, so they are a kernel's result, and what is made of them is another kernel}}
   %4 = attn.softmax %3 : !scores
   %5 = attn.matmul %4, %k : (!scores, !heads) -> !heads
   return %5, %4 : !heads, !scores

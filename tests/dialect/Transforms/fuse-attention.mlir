@@ -61,13 +61,16 @@ func.func @fuses_additive_scores_maps_and_masks(%q: !heads, %k: !heads, %v: !hea
   return %c : !heads
 }
 
-// CHECK-LABEL: @keeps_softmax_with_two_readers(
-func.func @keeps_softmax_with_two_readers(%q: !heads, %k: !heads, %v: !heads) -> (!heads, !scores) {
-  // CHECK-NOT: attn.fused
+// CHECK-LABEL: @keeps_the_context_of_weights_with_two_readers_apart(
+func.func @keeps_the_context_of_weights_with_two_readers_apart(%q: !heads, %k: !heads, %v: !heads) -> (!heads, !scores) {
+  // CHECK-NEXT: %[[W:.*]] = attn.fused
   // CHECK: attn.softmax
-  // CHECK-NEXT: attn.matmul
-  %s = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
-  // expected-remark @below {{not fused: the weights have a second reader, and a kernel of attention has one result: give that reader a matmul and softmax of its own}}
+  // CHECK-NEXT: attn.yield
+  // CHECK: attn.matmul %[[W]]
+  // expected-remark @below {{fused: attention of matmul, scale, softmax; 16 * batch * source * source bytes less to write}}
+  %p = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
+  %s = attn.scale %p by 0.5 : !scores
+  // expected-remark @below {{not fused: the weights have a second reader, so they are a kernel's result, and what is made of them is another kernel}}
   %w = attn.softmax %s : !scores
   %c = attn.matmul %w, %v : (!scores, !heads) -> !heads
   return %c, %w : !heads, !scores
@@ -110,11 +113,11 @@ func.func @keeps_a_matmul_of_which_the_weights_are_the_right_side(%q: !heads, %k
 
 // CHECK-LABEL: @fuses_weights_alone(
 func.func @fuses_weights_alone(%q: !heads, %k: !heads) -> tensor<?x?x?xf32, #attn.axes<batch, source, source>> {
-  // CHECK-NEXT: attn.fused
+  // CHECK-NEXT: %[[W:.*]] = attn.fused
   // CHECK: attn.softmax
-  // CHECK-NEXT: attn.mean_heads
   // CHECK-NEXT: attn.yield
-  // expected-remark @below {{fused: attention of matmul, softmax, mean_heads}}
+  // CHECK: attn.mean_heads %[[W]]
+  // expected-remark @below {{fused: attention of matmul, softmax}}
   %s = attn.matmul %q, %k transposed : (!heads, !heads) -> !scores
   %w = attn.softmax %s : !scores
   %m = attn.mean_heads %w : (!scores) -> tensor<?x?x?xf32, #attn.axes<batch, source, source>>
@@ -169,8 +172,12 @@ func.func @orders_by_operands(%q: !step, %k: !heads, %v: !heads, %sources: !rows
 !of_wide = tensor<?x1x?x?xf32, #attn.axes<batch, head, source, source>>
 
 // CHECK-LABEL: @leaves_wide_heads_apart(
-// CHECK-NOT: attn.fused
+// CHECK-NEXT: %[[W:.*]] = attn.fused
+// CHECK: attn.softmax
+// CHECK-NEXT: attn.yield
+// CHECK: attn.matmul %[[W]]
 func.func @leaves_wide_heads_apart(%q: !wide, %k: !wide, %v: !wide) -> !wide {
+  // expected-remark @below {{fused: attention of matmul, softmax}}
   %s = attn.matmul %q, %k transposed : (!wide, !wide) -> !of_wide
   // expected-remark @below {{not fused: its heads are wider than 1024, and a block of them would not fit on a kernel's stack}}
   %w = attn.softmax %s : !of_wide
@@ -181,8 +188,12 @@ func.func @leaves_wide_heads_apart(%q: !wide, %k: !wide, %v: !wide) -> !wide {
 !turned = tensor<?x2x4x?xf32, #attn.axes<batch, head, width, source>>
 
 // CHECK-LABEL: @leaves_turned_keys_apart(
-// CHECK-NOT: attn.fused
+// CHECK-NEXT: %[[W:.*]] = attn.fused
+// CHECK: attn.softmax
+// CHECK-NEXT: attn.yield
+// CHECK: attn.matmul %[[W]]
 func.func @leaves_turned_keys_apart(%q: !heads, %k: !turned, %v: !heads) -> !heads {
+  // expected-remark @below {{fused: attention of matmul, softmax}}
   %s = attn.matmul %q, %k : (!heads, !turned) -> !scores
   // expected-remark @below {{not fused: its keys lie as width x key}}
   %w = attn.softmax %s : !scores
