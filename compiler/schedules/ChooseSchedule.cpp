@@ -215,6 +215,7 @@ ProductTiles chooseProduct(const CpuTarget &cpu, const ProductInputs &inputs) {
                      .terms = chooseTerms(inputs.terms),
                      .lanes = cpu.lanes,
                      .turnedLanes = 0,
+                     .fewRows = inputs.isTransposed ? 4 : 8,
                      .inOrder = cpu.kind == CpuClass::Baseline};
   if (inputs.columns > 0 && !inputs.isTransposed) // whole blocks: vectors are read as they lie
     tiles.columns = lanesDividing(inputs.columns, tiles.columns);

@@ -317,21 +317,22 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
 /// Adds what `element` makes of `value`, which is made of a product.
 void PipelineBuilder::addProduct(attn::MatmulOp matmul, mlir::Value value) {
   auto known = [](int64_t extent) { return mlir::ShapedType::isDynamic(extent) ? 0 : int(extent); };
-  ProductInputs inputs{region.tensor(matmul.getLhs()),
-                       region.tensor(matmul.getRhs()),
-                       matmul.getTransposed(),
-                       headsPerGroup(matmul.getLhs(), matmul.getRhs()),
-                       known(typeOf(matmul.getLhs()).getShape().back()),
-                       known(typeOf(matmul.getResult()).getShape().back())};
-  const ProductTiles tiles = chooseProduct(cpu, inputs);
-  auto element = [&](const Tensor &product, const Coordinates &at) {
+  ProductInputs inputs;
+  inputs.lhs = region.tensor(matmul.getLhs());
+  inputs.rhs = region.tensor(matmul.getRhs());
+  inputs.isTransposed = matmul.getTransposed();
+  inputs.group = headsPerGroup(matmul.getLhs(), matmul.getRhs());
+  inputs.terms = known(typeOf(matmul.getLhs()).getShape().back());
+  inputs.columns = known(typeOf(matmul.getResult()).getShape().back());
+  inputs.element = [&](const Tensor &product, const Coordinates &at) {
     region.bind(matmul.getResult(), product);
-    return elementOf(value, at);
+    Expr element = elementOf(value, at);
+    region.bind(matmul.getResult(), {});
+    return element;
   };
-  ProductStages stages = buildProduct(inputs, tiles, element, "product");
-  region.bind(matmul.getResult(), {});
+  const ProductTiles tiles = chooseProduct(cpu, inputs);
+  ProductStages stages = buildProduct(inputs, tiles, "result" + std::to_string(pipeline.outputs.size()));
   scheduleProduct(stages, tiles);
-  stages.result.compute_root();
   addResult(stages.result, value);
 }
 

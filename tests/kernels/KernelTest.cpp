@@ -346,10 +346,12 @@ TEST_P(KernelTest, ProductsDoNotDependOnTheirCompany) {
     for (const KernelCase &kernelCase : cases) {
       TestKernel kernel(kernelCase.text);
       ASSERT_TRUE(kernel.load(GetParam()));
-      const Sizes sizes = {{"batch", 3}, {"query", 76}, {"key", 140}};
-      checkCompany(kernel, kernelCase, sizes, "batch", {1, 2});
-      if (kernelCase.name != "weights_of_one_query")
-        checkCompany(kernel, kernelCase, sizes, "query", {1, 2, 3, 4, 5, 7, 8, 9, 31, 63, 64, 65, 72});
+      for (int64_t keys : {20, 140}) { // less than a block of columns, and more
+        const Sizes sizes = {{"batch", 3}, {"query", 76}, {"key", keys}};
+        checkCompany(kernel, kernelCase, sizes, "batch", {1, 2});
+        if (kernelCase.name != "weights_of_one_query")
+          checkCompany(kernel, kernelCase, sizes, "query", {1, 2, 3, 4, 5, 7, 8, 9, 31, 63, 64, 65, 72});
+      }
     }
 }
 

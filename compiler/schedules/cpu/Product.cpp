@@ -24,35 +24,57 @@ static Func &keepOne(Func &stage, std::vector<Var> places, const ProductStages &
 
 static void schedulePacked(ProductStages &s, const ProductTiles &tiles) {
   keepOne(s.packed, {s.chunkNumber, s.columnBlock}, s).compute_at(s.sums, s.chunks.x);
-  s.packed.bound_extent(s.column, tiles.columns).bound_storage(s.term, tiles.terms);
+  s.packed.bound(s.column, 0, tiles.columns).bound_storage(s.term, tiles.terms);
   if (tiles.turnedLanes == 0) {
+    s.packed.specialize(s.hasWholeBlock).vectorize(s.column, tiles.lanes).unroll(s.column);
     s.packed.vectorize(s.column, tiles.lanes).unroll(s.column);
     return;
   }
-  // Some terms of all columns at once: dense vectors and shuffles instead of gathers.
-  s.packed.bound_extent(s.term, tiles.terms)
-      .reorder(s.column, s.term)
+  // Squares of dense vectors that are shuffled, instead of gathers.
+  Var square("square");
+  s.packed.bound_extent(s.term, tiles.terms);
+  s.packed.specialize(s.hasWholeBlock)
+      .split(s.column, square, s.column, tiles.turnedLanes)
+      .reorder(s.term, s.column, square)
       .vectorize(s.term, tiles.turnedLanes)
-      .unroll(s.column);
+      .vectorize(s.column)
+      .unroll(square);
+  s.packed.reorder(s.column, s.term).vectorize(s.term, tiles.turnedLanes).unroll(s.column);
 }
 
-void scheduleProduct(ProductStages &s, const ProductTiles &tiles) {
-  Var columnTask("columnTask"), task("task"), tile("tile");
-  for (size_t axis = 0; axis < s.extents.size(); ++axis) // or guards of fused loops are too weak
-    s.result.bound(s.result.args()[axis], 0, s.extents[axis]);
-  s.result.split(s.column, s.columnBlock, s.column, tiles.columns, TailStrategy::GuardWithIf)
+static void scheduleFewRows(Stage stage, const ProductStages &s, int lanes) {
+  stage.vectorize(s.column, lanes, TailStrategy::GuardWithIf).never_partition_all();
+  if (s.outer.empty())
+    return;
+  Var task("fewRowsTask");
+  stage.fuse(s.outer.front(), s.outer.back(), task);
+  stage.parallel(task);
+}
+
+static void scheduleBlocks(Stage stage, const ProductStages &s, const ProductTiles &tiles) {
+  Var columnTask("columnTask"), task("task");
+  stage.split(s.column, s.columnBlock, s.column, tiles.columns, TailStrategy::GuardWithIf)
       .split(s.row, s.rowBlock, s.row, tiles.rowsOfBlock, TailStrategy::GuardWithIf)
       .split(s.columnBlock, columnTask, s.columnBlock, ColumnBlocksPerTask, TailStrategy::GuardWithIf);
   std::vector<VarOrRVar> order = {s.column, s.row, s.columnBlock, columnTask, s.rowBlock};
   order.insert(order.end(), s.outer.begin(), s.outer.end());
-  s.result.reorder(order).fuse(columnTask, s.rowBlock, task);
+  stage.reorder(order).fuse(columnTask, s.rowBlock, task);
   for (const Var &outer : s.outer)
-    s.result.fuse(task, outer, task);
-  s.result.parallel(task).vectorize(s.column, tiles.lanes).unroll(s.column).never_partition_all();
+    stage.fuse(task, outer, task);
+  stage.parallel(task).vectorize(s.column, tiles.lanes).unroll(s.column).never_partition_all();
+}
+
+void scheduleProduct(ProductStages &s, const ProductTiles &tiles) {
+  for (size_t axis = 0; axis < s.extents.size(); ++axis) // or guards of fused loops are too weak
+    s.result.bound(s.result.args()[axis], 0, s.extents[axis]);
+  scheduleFewRows(s.result.specialize(s.hasFewRows), s, tiles.lanes);
+  scheduleBlocks(s.result, s, tiles);
+  s.result.compute_root();
 
   keepOne(s.sums, {s.columnBlock, s.rowBlock}, s).compute_at(s.result, s.columnBlock);
-  s.sums.bound_extent(s.column, tiles.columns).bound_storage(s.row, tiles.rowsOfBlock);
+  s.sums.bound(s.column, 0, tiles.columns).bound_storage(s.row, tiles.rowsOfBlock);
   s.sums.vectorize(s.column, tiles.lanes).unroll(s.column);
+  Var tile("tile");
   s.sums.update()
       .split(s.row, tile, s.row, tiles.rows, TailStrategy::RoundUp)
       .reorder(s.column, s.row, tile, s.chunks.x)
@@ -62,7 +84,7 @@ void scheduleProduct(ProductStages &s, const ProductTiles &tiles) {
       .never_partition_all();
 
   keepOne(s.chunk, {s.chunkNumber, s.columnBlock, s.rowBlock}, s).compute_at(s.sums, tile);
-  s.chunk.bound_extent(s.column, tiles.columns).bound_extent(s.row, tiles.rows);
+  s.chunk.bound(s.column, 0, tiles.columns).bound_extent(s.row, tiles.rows);
   s.chunk.vectorize(s.column, tiles.lanes).unroll(s.column).unroll(s.row);
   s.chunk.update()
       .reorder(s.column, s.row, s.inChunk.x)
