@@ -95,17 +95,18 @@ std::optional<MatmulMatch> matchMatmul(attn::KernelOp kernel) {
 }
 
 std::optional<attn::MatmulOp> matchProduct(mlir::Value value) {
+  if (auto round = value.getDefiningOp<attn::RoundOp>())
+    value = round.getInput();
   auto product = llvm::dyn_cast_or_null<attn::MatmulOp>(attn::findScores(value));
   if (!product)
     return std::nullopt;
   auto type = llvm::cast<mlir::RankedTensorType>(product.getType());
-  auto isRead = [](mlir::Value side) {
-    mlir::Operation *op = side.getDefiningOp();
-    return !op || llvm::isa<attn::TakeOp, attn::LookupOp>(op);
-  };
-  const bool isOneRow = type.getDimSize(type.getRank() - 2) == 1;
-  if (isOneRow || !isRead(product.getLhs()) || !isRead(product.getRhs()))
+  if (type.getDimSize(type.getRank() - 2) == 1)
     return std::nullopt;
+  for (mlir::Operation &op : product->getBlock()->without_terminator())
+    if (&op != product && !attn::actsOnScores(&op) &&
+        !llvm::isa<attn::TakeOp, attn::LookupOp, attn::SoftmaxOp, attn::RoundOp>(op))
+      return std::nullopt;
   return product;
 }
 

@@ -46,8 +46,9 @@ struct MatmulMatch {
 };
 std::optional<MatmulMatch> matchMatmul(attn::KernelOp kernel);
 
-/// The product of two inputs, or of what is selected of them, from which `value` is made by nothing but what
-/// acts on scores. Steps' products, of one row each, are none of these.
+/// The product of two inputs, or of what is selected of them, from which `value` is made, where their region
+/// has nothing else but what acts on scores, and a softmax. Steps' products, of one row each, are none of
+/// these.
 std::optional<attn::MatmulOp> matchProduct(mlir::Value value);
 
 /// The softmax of scores that its kernel makes; its only result.

@@ -130,8 +130,9 @@ private:
     RDom inChunk = overChunk(s.chunkNumber), chunks(0, chunkCount(), "chunksInPlace");
     Expr term = visited(firstOf(s.chunkNumber) + inChunk);
     Func chunk(s.result.name() + "_inPlace");
-    chunk(place({s.column, s.row, s.chunkNumber})) =
-        sum(inChunk, left(term, s.row, at) * right(s.column, term, at));
+    const Coordinates ofChunk = place({s.column, s.row, s.chunkNumber});
+    chunk(ofChunk) = 0.f;
+    chunk(ofChunk) = plus(chunk(ofChunk), left(term, s.row, at) * right(s.column, term, at));
     return {s.extents, [chunk, chunks](const Coordinates &at) {
               return sum(chunks, Expr(chunk(placeIn({at[0], at[1], chunks}, at))));
             }};

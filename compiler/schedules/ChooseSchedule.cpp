@@ -208,7 +208,7 @@ static int chooseTerms(int terms) {
 }
 
 ProductTiles chooseProduct(const CpuTarget &cpu, const ProductInputs &inputs) {
-  // Eight sums of two vectors hide the latency of an addition; AVX-512 has registers for sixteen.
+  // Eight vectors of sums hide the latency of an addition; AVX-512 has registers for sixteen.
   ProductTiles tiles{.columns = 2 * cpu.lanes,
                      .rows = cpu.kind == CpuClass::Avx512 ? 8 : 4,
                      .rowsOfBlock = 64,
@@ -217,9 +217,8 @@ ProductTiles chooseProduct(const CpuTarget &cpu, const ProductInputs &inputs) {
                      .turnedLanes = 0,
                      .fewRows = inputs.isTransposed ? 4 : 8,
                      .inOrder = cpu.kind == CpuClass::Baseline};
-  if (inputs.columns > 0 && !inputs.isTransposed) // whole blocks: vectors are read as they lie
-    tiles.columns = lanesDividing(inputs.columns, tiles.columns);
-  tiles.lanes = std::min(tiles.lanes, tiles.columns);
+  if (inputs.columns > 0) // blocks that leave no rest, of one vector at least
+    tiles.columns = std::max(lanesDividing(inputs.columns, tiles.columns), cpu.lanes);
   const bool isWhole = inputs.terms > 0 && inputs.terms % tiles.terms == 0;
   const int lanes = lanesDividing(tiles.terms, std::min(cpu.lanes, 8));
   if (inputs.isTransposed && isWhole && lanes >= 4)

@@ -60,7 +60,8 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
   /// The matmul that mixes values by the weights in the same kernel, or null, with the reason.
   MatmulOp findContext(SoftmaxOp softmax, Operation *products) {
     Operation *reader = onlyReader(softmax.getWeights());
-    if (!reader)
+    if (!reader &&
+        llvm::any_of(softmax.getWeights().getUsers(), [](Operation *op) { return isa<MatmulOp>(op); }))
       explainUnfused(softmax,
                      "the weights have a second reader, so they are a kernel's result, and what is made of "
                      "them is another kernel");

@@ -24,11 +24,18 @@ bool isLeftAlone(Operation *op) {
          op->hasTrait<OpTrait::IsTerminator>();
 }
 
-/// What a region that begins with `first` goes on with; null: nothing.
-bool (*followersOf(Operation *first))(Operation *) {
+bool isMask(Operation *op) {
+  return isa<CausalMaskOp, PaddingMaskOp, WindowMaskOp, PrefixMaskOp, ScoreMapOp>(op);
+}
+
+/// Whether the group's region may go on with `next`. What a factor or an activation makes of a masked score
+/// is to be what it makes of minus infinity, which masked scores are in memory alone.
+bool mayGoOn(const Group &group, Operation *next) {
+  Operation *first = group.members.front();
   if (isPointwise(first))
-    return isPointwise;
-  return makesScores(first) ? actsOnScores : nullptr;
+    return isPointwise(next);
+  const bool keepsMasks = !isa<MulOp, ActivationOp>(next) || llvm::none_of(group.members, isMask);
+  return makesScores(first) && actsOnScores(next) && keepsMasks;
 }
 
 struct FuseRemaining : impl::FuseRemainingBase<FuseRemaining> {
@@ -59,9 +66,10 @@ struct FuseRemaining : impl::FuseRemainingBase<FuseRemaining> {
   void fuseFrom(Operation *first) {
     Group group;
     group.members = {first};
-    while (auto takes = followersOf(first)) {
+    while (group.members.back()->getNumResults() == 1) {
       Value last = group.members.back()->getResult(0);
-      Operation *next = last.hasOneUse() ? findNext(group, last, takes) : nullptr;
+      auto accepts = [&](Operation *next) { return mayGoOn(group, next); };
+      Operation *next = last.hasOneUse() ? findNext(group, last, accepts) : nullptr;
       if (!next)
         break;
       group.members.push_back(next);

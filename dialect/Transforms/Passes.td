@@ -118,9 +118,9 @@ def MaskRecurrences : Attn_FunctionPass<"attn-mask-recurrences"> {
 def FuseAttention : Attn_FunctionPass<"attn-fuse-attention"> {
   let summary = "Rewrites matmul, scale, mask, softmax, matmul into `attn.fused`";
   let description = [{
-    Needs: the unfused chain. Leaves: no softmax whose scores come from a matmul and have no other reader, unless its
-    weights have several readers or heads are wider than 1,024. What selects the keys and values (`take`, `lookup`) is
-    inside the region.
+    Needs: the unfused chain. Leaves: no softmax alone whose scores come from a product and have no other reader. Where its
+    weights have several readers, heads are wider than 1,024 or keys lie as width x key, the region ends with the softmax. What
+    selects the keys and values (`take`, `lookup`) is inside.
 
     Before:
     ```mlir
@@ -228,7 +228,7 @@ def FuseLinear : Attn_FunctionPass<"attn-fuse-linear"> {
 }
 
 def FuseRemaining : Attn_FunctionPass<"attn-fuse-remaining"> {
-  let summary = "Puts what is left into regions: chains of pointwise operations, each other operation alone";
+  let summary = "Puts what is left into regions: chains of pointwise operations, products with what acts on scores, others alone";
   let description = [{
     Needs: the other fusions have run. Leaves: nothing but regions, views, weights, states and the return. A remark
     says why an operation that a kernel might go on with is not in the region that computes its operand.

@@ -117,7 +117,7 @@ int Executor::run(const ParallelLoop &loop) noexcept {
   try {
     share(progress);
   } catch (...) {
-    return -1; // no memory for the list of loops, or the host's pool failed
+    return -1; // the host's pool threw
   }
   return progress.result();
 }
@@ -228,8 +228,10 @@ void ThreadPool::Slot::awaitVisitors() {
 }
 
 void ThreadPool::work(int thread) {
-  while (!ends.load()) {
-    const unsigned seen = published.load(); // before looking: what is published later ends the sleep
+  while (true) {
+    const unsigned seen = published.load(); // before looking: what comes later, also the end, ends the sleep
+    if (ends.load())
+      return;
     bool helped = false;
     for (Slot &slot : slots)
       helped |= slot.help(thread);

@@ -116,8 +116,8 @@ private:
     bool help(int thread);
     void awaitVisitors();
   };
-  static constexpr int slotCount =
-      32; // so many callers keep a machine busy: further ones run their loops alone
+  /// So many callers keep a machine busy; further ones run their loops alone.
+  static constexpr int slotCount = 32;
 
   bool isForOneThread(const ParallelLoop &loop) override;
   void share(Progress &progress) override;

@@ -50,9 +50,9 @@ def dot(a, b):
 
 
 def attend(shape, inputs, score):
-    """softmax(score) values, as a flat list; `score(q, k, b, h, i, j)` is -inf where the key is hidden."""
+    """softmax(score) and softmax(score) values, as flat lists; `score(q, k, b, h, i, j)` is -inf where the key is hidden."""
     q, k, v = inputs
-    result = []
+    shares, context = [], []
     for b in range(shape.batch):
         for h in range(shape.heads):
             for i in range(shape.queries):
@@ -60,11 +60,11 @@ def attend(shape, inputs, score):
                 scores = [score(asked, shape.key(k, b, h, j), b, h, i, j) for j in range(shape.keys)]
                 highest = max(scores)
                 weights = [0 if s == -math.inf else math.exp(s - highest) for s in scores]
-                total = sum(weights)
+                total = sum(weights) or 1
+                shares += [weight / total for weight in weights]
                 for w in range(shape.value_width):
-                    mixed = sum(weights[j] * shape.value(v, b, h, j)[w] for j in range(shape.keys))
-                    result.append(mixed / total if total else 0)
-    return result
+                    context.append(sum(weights[j] * shape.value(v, b, h, j)[w] for j in range(shape.keys)) / total)
+    return shares, context
 
 
 def graph(shape, ops, inputs="", weights=""):
@@ -92,15 +92,17 @@ class AttentionGraphs(unittest.TestCase):
         spec = scratch("attention.yaml")
         spec.write_text(text)
         explained = attnc("explain", spec)
-        attentions = [line for line in explained.splitlines() if line.strip().startswith("attention")]
+        names = [line.split(",")[0].strip() for line in explained.splitlines()]
+        attentions = [name for name in names if name.startswith("attention_") and not name.startswith("attention_weights_")]
         self.assertEqual(kernels, len(attentions), explained)
+        self.kernels = [name for name in names if name.startswith(("attention_", "matmul_", "softmax_"))]
         return Bundle(compile_bundle(spec, "--target", "host"))
 
     def check(self, shape, text, score, more=(), tolerance=2e-5, kernels=1):
         """Compares with the loops; `more` inputs follow query, key and value. Kernel tests cover the variants."""
         bundle = self.compile(text, kernels)
         inputs = shape.inputs()
-        expected = attend(shape, inputs, score)
+        _, expected = attend(shape, inputs, score)
         got, = bundle.call("attend", shape.sizes(), *inputs, *more)
         self.assertFalse(any(math.isnan(x) for x in got))
         self.assertLess(max(abs(a - b) for a, b in zip(got, expected)), tolerance)
@@ -130,7 +132,7 @@ class AttentionGraphs(unittest.TestCase):
             q, k, v = shape.inputs()
             bundle = self.compile(text)
             turned = lambda row: [dot(row, m) + (o if bias else 0) for m, o in zip(matrix, offset)]
-            expected = attend(shape, [q, k, v], lambda q, k, *at: dot(turned(q), k))
+            _, expected = attend(shape, [q, k, v], lambda q, k, *at: dot(turned(q), k))
             got, = bundle.call("attend", shape.sizes(), k, v, q)
             self.assertLess(max(abs(a - b) for a, b in zip(got, expected)), 2e-5)
 
@@ -229,8 +231,8 @@ class AttentionGraphs(unittest.TestCase):
         text = graph(shape, ops).replace("outputs: context", "outputs: [context, masked]")
         bundle = self.compile(text, kernels=0)
         got, masked = bundle.call("attend", shape.sizes(), *shape.inputs())
-        expected = attend(shape, shape.inputs(),
-                          lambda q, k, b, h, i, j: math.tanh(dot(q, k)) + 1 if j <= i else -math.inf)
+        _, expected = attend(shape, shape.inputs(),
+                             lambda q, k, b, h, i, j: math.tanh(dot(q, k)) + 1 if j <= i else -math.inf)
         self.assertLess(max(abs(a - b) for a, b in zip(got, expected)), 2e-5)
         self.assertEqual([-math.inf if n % 7 > n // 7 % 7 else 0 for n in range(len(masked))],
                          [x if x == -math.inf else 0 for x in masked])
@@ -263,8 +265,25 @@ class AttentionGraphs(unittest.TestCase):
         query, key, value = shape.inputs()
         turned = [key[(head * 37 + j) * 20 + w] for head in range(2 * 4) for w in range(20) for j in range(37)]
         got, = bundle.call("attend", shape.sizes(), query, turned, value)
-        expected = attend(shape, [query, key, value], lambda q, k, *at: 0.25 * dot(q, k))
+        _, expected = attend(shape, [query, key, value], lambda q, k, *at: 0.25 * dot(q, k))
         self.assertLess(max(abs(a - b) for a, b in zip(got, expected)), 2e-5)
+
+    def test_weights_beside_the_context(self):
+        for queries, keys, width in ((1, 1, 4), (3, 37, 20), (70, 130, 64)):
+            with self.subTest(queries=queries, keys=keys, width=width):
+                shape = Shape(heads=4, key_heads=2, queries=queries, keys=keys, width=width)
+                lengths = [0, max(1, keys - 7)]
+                ops = PRODUCTS + """    scaled: {scale: products, by: 0.2}
+    masked: {padding_mask: [scaled, lengths]}
+"""
+                text = graph(shape, ops, "    lengths: {shape: [batch], type: i32}\n").replace("outputs: context", "outputs: [context, weights_of_keys]")
+                bundle = self.compile(text, kernels=0)
+                self.assertEqual(["attention_weights", "matmul"], [name.rsplit("_4x")[0] for name in self.kernels])
+                inputs = shape.inputs()
+                weights, context = attend(shape, inputs, lambda q, k, b, h, i, j: 0.2 * dot(q, k) if j < lengths[b] else -math.inf)
+                for got, expected in zip(bundle.call("attend", shape.sizes(), *inputs, lengths), (context, weights)):
+                    self.assertEqual(len(expected), len(got))
+                    self.assertLess(max(abs(a - b) for a, b in zip(got, expected)), 2e-5)
 
     # Positions ------------------------------------------------------------------------------------------------------
 

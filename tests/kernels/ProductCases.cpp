@@ -114,6 +114,21 @@ std::vector<KernelCase> productCases() {
   std::string square = "tensor<?x?xf32, #attn.axes<query, key>>";
   cases.push_back(productOf("of_two_axes", square, "tensor<?x20xf32, #attn.axes<key, width>>",
                             "tensor<?x20xf32, #attn.axes<query, width>>", false, 513, all));
+  auto ofThree = [](const std::string &rows, const std::string &columns) {
+    return "tensor<?x?x" + (columns == "key" ? "?" : columns) + "xf32, #attn.axes<batch, " + rows + ", " +
+           (columns == "key" ? "key" : "width") + ">>";
+  };
+  cases.push_back(productOf("scores_of_three_axes", ofThree("query", "20"), ofThree("key", "20"),
+                            ofThree("query", "key"), true, 20, all));
+  cases.push_back(productOf("context_of_three_axes", ofThree("query", "key"), ofThree("key", "50"),
+                            ofThree("query", "50"), false, 513, all));
+  for (int rows : {3, 7, 70}) { // nothing is left to choose when it is called
+    std::string count = std::to_string(rows);
+    cases.push_back(productOf("scores_of_" + count, "tensor<" + count + "x64xf32>", "tensor<40x64xf32>",
+                              "tensor<" + count + "x40xf32>", true, 64, {{}}));
+    cases.push_back(productOf("context_of_" + count, "tensor<" + count + "x40xf32>", "tensor<40x50xf32>",
+                              "tensor<" + count + "x50xf32>", false, 40, {{}}));
+  }
   cases.push_back(maskedScores(64, two));
   cases.push_back(maskedScores(20, grouped));
   return cases;

@@ -140,38 +140,54 @@ TEST(ThreadPool, ServesMoreCallersAtOnceThanLoopsAreShared) {
   EXPECT_EQ(40 * 50 * 5, runs);
 }
 
+/// False where that takes ten seconds: a test that waits for another thread fails then, and does not hang.
+bool isSetSoon(const std::atomic<bool> &flag) {
+  const auto start = std::chrono::steady_clock::now();
+  while (!flag && std::chrono::steady_clock::now() - start < std::chrono::seconds(10))
+    std::this_thread::yield();
+  return flag;
+}
+
+/// Much longer than threads look for work, or for the end of a loop: there is no other way to see them
+/// asleep.
+constexpr std::chrono::milliseconds untilAsleep(2);
+
 /// The caller's task ends when another thread has begun one, wherever that thread was.
 TEST(ThreadPool, WakesThreadsThatSleep) {
   ThreadPool pool(2);
-  for (int count = 2; count < 22; ++count) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2)); // much longer than threads look for work
+  for (int count = 2; count < 22; ++count) { // none that was seen, or it may be known to be short
+    std::this_thread::sleep_for(untilAsleep);
     std::atomic<bool> joined{false};
     const auto caller = std::this_thread::get_id();
-    runLoop(pool, 0, count, [&](int) {
-      if (std::this_thread::get_id() != caller)
-        joined = true;
-      while (!joined)
-        std::this_thread::yield();
-      return 0;
-    });
+    ASSERT_EQ(0, runLoop(pool, 0, count, [&](int) {
+                if (std::this_thread::get_id() != caller)
+                  joined = true;
+                return isSetSoon(joined) ? 0 : -1;
+              }));
   }
 }
 
 TEST(ThreadPool, CallersSleepUntilTheLastTaskIsDone) {
   ThreadPool pool(2);
-  for (int count = 2; count < 22; ++count) { // none that was seen, or it may be known to be short
+  for (int count = 2; count < 22; ++count) {
     std::atomic<bool> joined{false}, done{false};
     const auto caller = std::this_thread::get_id();
-    runLoop(pool, 0, count, [&](int) {
-      if (std::this_thread::get_id() != caller && !joined.exchange(true)) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        done = true;
-      }
-      while (!joined)
-        std::this_thread::yield();
-      return 0;
-    });
+    ASSERT_EQ(0, runLoop(pool, 0, count, [&](int) {
+                if (std::this_thread::get_id() != caller && !joined.exchange(true)) {
+                  std::this_thread::sleep_for(untilAsleep);
+                  done = true;
+                }
+                return isSetSoon(joined) ? 0 : -1;
+              }));
     ASSERT_TRUE(done);
+  }
+}
+
+TEST(ThreadPool, EndsWhereverItsThreadsAre) {
+  for (int i = 0; i < 2000; ++i) {
+    ThreadPool pool(3);
+    if (i % 2)
+      runLoop(pool, 0, 2 + i, [](int) { return 0; });
   }
 }
 

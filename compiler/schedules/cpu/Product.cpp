@@ -46,8 +46,9 @@ static void scheduleFewRows(Stage stage, const ProductStages &s, int lanes) {
   stage.vectorize(s.column, lanes, TailStrategy::GuardWithIf).never_partition_all();
   if (s.outer.empty())
     return;
-  Var task("fewRowsTask");
-  stage.fuse(s.outer.front(), s.outer.back(), task);
+  Var task = s.outer.front();
+  for (size_t axis = 1; axis < s.outer.size(); ++axis)
+    stage.fuse(task, s.outer[axis], task);
   stage.parallel(task);
 }
 

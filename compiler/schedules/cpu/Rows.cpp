@@ -19,8 +19,10 @@ void scheduleRowGroups(Stage stage, const std::vector<Var> &vars) {
   if (vars.size() < 2)
     return;
   Var group("group");
-  stage.split(vars.back(), group, vars.back(), vars.size() == 2 ? RowsAtOnce : 1, TailStrategy::GuardWithIf)
-      .parallel(group);
+  stage.split(vars[1], group, vars[1], RowsAtOnce, TailStrategy::GuardWithIf);
+  for (size_t axis = 2; axis < vars.size(); ++axis)
+    stage.fuse(group, vars[axis], group);
+  stage.parallel(group);
 }
 
 void scheduleRows(Func result, const std::vector<Var> &vars, int lanes) {
