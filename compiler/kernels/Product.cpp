@@ -34,8 +34,6 @@ public:
     buildChunk();
     buildSums();
     s.hasFewRows = rows <= tiles.fewRows;
-    if (in.isTransposed)
-      s.hasFewRows = s.hasFewRows && !s.hasWholeBlock;
     const Coordinates at = place({s.column, s.row});
     s.result(at) = select(s.hasFewRows, in.element(readInPlace(), at), in.element(readTiles(), at));
     return s;

@@ -32,7 +32,7 @@ struct ProductTiles {
   int terms;       // a chunk: as many are packed, and summed up, at once
   int lanes;       // of columns; divides `columns`
   int turnedLanes; // of terms, where the right side is transposed and has whole vectors of them; else 0
-  int fewRows;     // so many are not worth packing for; transposed: of less columns than a block's
+  int fewRows;     // so many are not worth packing for
   bool inOrder;    // sums are strict, where no instruction multiplies and adds
 };
 

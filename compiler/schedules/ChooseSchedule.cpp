@@ -220,9 +220,9 @@ ProductTiles chooseProduct(const CpuTarget &cpu, const ProductInputs &inputs) {
   if (inputs.columns > 0) // blocks that leave no rest, of one vector at least
     tiles.columns = std::max(lanesDividing(inputs.columns, tiles.columns), cpu.lanes);
   const bool isWhole = inputs.terms > 0 && inputs.terms % tiles.terms == 0;
-  const int lanes = lanesDividing(tiles.terms, std::min(cpu.lanes, 8));
-  if (inputs.isTransposed && isWhole && lanes >= 4)
-    tiles.turnedLanes = lanes;
+  constexpr int turnedLanes = 4; // 8 and 16 were slower: stores are as wide as the shuffles before them
+  if (inputs.isTransposed && isWhole && tiles.terms % turnedLanes == 0)
+    tiles.turnedLanes = turnedLanes;
   return tiles;
 }
 

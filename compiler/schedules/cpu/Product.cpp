@@ -14,6 +14,9 @@ namespace attnc {
 /// Blocks of columns of a task: with blocks of 32 columns and 64 rows some 30,000 elements.
 constexpr int ColumnBlocksPerTask = 16;
 
+/// Columns whose terms are shuffled together, a vector of each.
+constexpr int TurnedAtOnce = 8;
+
 /// Of a block there is one at a time, on the stack.
 static Func &keepOne(Func &stage, std::vector<Var> places, const ProductStages &s) {
   places.insert(places.end(), s.outer.begin(), s.outer.end());
@@ -25,21 +28,21 @@ static Func &keepOne(Func &stage, std::vector<Var> places, const ProductStages &
 static void schedulePacked(ProductStages &s, const ProductTiles &tiles) {
   keepOne(s.packed, {s.chunkNumber, s.columnBlock}, s).compute_at(s.sums, s.chunks.x);
   s.packed.bound(s.column, 0, tiles.columns).bound_storage(s.term, tiles.terms);
-  if (tiles.turnedLanes == 0) {
-    s.packed.specialize(s.hasWholeBlock).vectorize(s.column, tiles.lanes).unroll(s.column);
-    s.packed.vectorize(s.column, tiles.lanes).unroll(s.column);
-    return;
-  }
-  // Squares of dense vectors that are shuffled, instead of gathers.
-  Var square("square");
-  s.packed.bound_extent(s.term, tiles.terms);
-  s.packed.specialize(s.hasWholeBlock)
-      .split(s.column, square, s.column, tiles.turnedLanes)
-      .reorder(s.term, s.column, square)
-      .vectorize(s.term, tiles.turnedLanes)
-      .vectorize(s.column)
-      .unroll(square);
-  s.packed.reorder(s.column, s.term).vectorize(s.term, tiles.turnedLanes).unroll(s.column);
+  if (tiles.turnedLanes > 0)
+    s.packed.bound_extent(s.term, tiles.terms);
+  auto schedule = [&](Stage stage) {
+    if (tiles.turnedLanes == 0) {
+      stage.vectorize(s.column, tiles.lanes).unroll(s.column);
+      return;
+    }
+    Var group("group");
+    stage.split(s.column, group, s.column, std::min(tiles.columns, TurnedAtOnce))
+        .reorder(s.column, s.term, group)
+        .vectorize(s.term, tiles.turnedLanes)
+        .unroll(s.column);
+  };
+  schedule(s.packed.specialize(s.hasWholeBlock));
+  schedule(s.packed);
 }
 
 static void scheduleFewRows(Stage stage, const ProductStages &s, int lanes) {
