@@ -89,8 +89,11 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
       return explainUnfused(softmax, reason);
     if (softmax.getWeights().use_empty())
       return explainUnfused(softmax, "the weights have no reader");
+    Operation *products = group.members.back(), *reader = onlyReader(softmax.getWeights());
     group.members.push_back(softmax);
-    if (MatmulOp context = findContext(softmax, group.members.end()[-2]))
+    if (isa_and_nonnull<MeanHeadsOp>(reader)) // or the weights of all heads would need memory
+      group.members.push_back(reader);
+    else if (MatmulOp context = findContext(softmax, products))
       group.members.push_back(context);
     for (Operation *member : SmallVector<Operation *>(group.members))
       for (Value operand : member->getOperands())

@@ -739,11 +739,11 @@ class Usage(BundleTest):
         self.assertEqual(apart, [])
         self.assertEqual(kernels, {
             "append_2x8": 4, "attention_2x8_causal": 2, "attention_2x8_padding": 2, "attention_shared_2x8_padding": 2,
-            "attention_step_2x8_padding": 2, "attention_weights_2x8_padding": 1, "embed_16_positions": 1,
+            "attention_step_2x8_padding": 2, "attention_weights_2x8_padding_mean_heads": 1, "embed_16_positions": 1,
             "embed_16_positions_2": 2, "embed_16_positions_step": 2, "increment": 2, "linear_16x16": 4,
             "linear_16x16_add_layer_norm": 8, "linear_16x24_relu": 4, "linear_16x32": 1, "linear_16x37_log_softmax_pick": 1,
             "linear_16x37_log_softmax_top_k": 1, "linear_16x37_log_sum_exp": 1, "linear_16x48": 5,
-            "linear_24x16_add_layer_norm": 4, "mean_heads": 1})
+            "linear_24x16_add_layer_norm": 4})
 
     def test_explain_lists_the_kernels_of_a_graph(self):
         self.assertEqual(self.explain(GRAPH, "--weights", self.weights), ([], {"attention_1x3": 1, "linear_4x9": 1}))

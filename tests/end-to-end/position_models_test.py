@@ -81,8 +81,7 @@ def attention_kernels(heads, key_heads, where, cross="", twice=False):
     encoder, decoder = where
     own, other = f"attention_{heads}{encoder}_padding", f"attention_{heads}{cross}_padding"
     calls = {f"append_{key_heads}": 8, f"attention_{heads}{decoder}_causal": 4, f"attention_shared_{heads}{cross}_padding": 4,
-             f"attention_step_{heads}{decoder}_padding": 4, f"attention_weights_{heads}{cross}_padding": 1,
-             "mean_heads": 1}
+             f"attention_step_{heads}{decoder}_padding": 4, f"attention_weights_{heads}{cross}_padding_mean_heads": 1}
     if twice:  # two expressions are two kernels
         other += "_2"
     calls[own] = calls.get(own, 0) + 2

@@ -268,6 +268,22 @@ static KernelCase crossStep(int width, bool isRounded) {
           {{3, "batch"}, {4, "source"}}};
 }
 
+static KernelCase attendCase() {
+  std::string q = heads("batch", 2, "target", 20), k = heads("batch", 2, "source", 20);
+  std::string s = scores("batch", 2, "target", "source"), lengths = "tensor<?xi32, #attn.axes<batch>>";
+  std::string mean = "tensor<?x?x?xf32, #attn.axes<batch, target, source>>";
+  std::string text = "attn.kernel @k {\n^bb0(%q: " + q + ", %k: " + k + ", %lengths: " + lengths +
+                     "):\n  %0 = attn.matmul %q, %k transposed : (" + q + ", " + k + ") -> " + s + "\n" +
+                     softmaxText(s, 20, false, lengths) + "  %6 = attn.mean_heads %5 : (" + s + ") -> " +
+                     mean + "\n  attn.yield %6 : " + mean + "\n}\n";
+  return {"attend",
+          text,
+          {{{"batch", 3}, {"target", 5}, {"source", 37}}, {{"batch", 1}, {"target", 1}, {"source", 1}}},
+          attentionTolerance(20),
+          {},
+          {{2, "source"}}};
+}
+
 std::vector<KernelCase> attentionCases() {
   auto lengths = [](int64_t batch, int64_t query, int64_t key) {
     return Sizes{{"batch", batch}, {"query", query}, {"key", key}};
@@ -294,6 +310,7 @@ std::vector<KernelCase> attentionCases() {
     for (int width : {72, 128})
       cases.push_back(crossStep(width, isRounded));
   }
+  cases.push_back(attendCase());
   return cases;
 }
 

@@ -36,8 +36,7 @@ func.func @encode(%ids: !source_ids, %lengths: !lengths) -> !source {
 // CHECK: return %[[LOOP]]#1 : tensor<?x?x?xf32, #attn.axes<batch, target, source>>
 // PLANNED-LABEL: func.func @attend
 // PLANNED: attn.recurrence
-// PLANNED: attn.call @attention_weights{{.*}} places [#attn.place<arena,
-// PLANNED: attn.call @mean_heads{{.*}} places [#attn.place<output, <1>>]
+// PLANNED: attn.call @attention{{.*}}mean{{.*}} places [#attn.place<output, <1>>]
 func.func @decode(%ids: !ids, %memory: !source, %lengths: !lengths) -> !target {
   %table = attn.get_weight @table : tensor<9x8xf32>
   %x = attn.embed %ids, %table : (!ids, tensor<9x8xf32>) -> !target

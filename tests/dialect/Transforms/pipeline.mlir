@@ -41,6 +41,5 @@
 
 // CHECK-LABEL: func.func @attend(
 // CHECK: attn.call @attention_4x16_causal(
-// CHECK: attn.call @attention_weights_4x16_padding({{.*}}) places [#attn.place<arena,
-// CHECK: attn.call @mean_heads({{.*}}) places [#attn.place<result, <0>>]
+// CHECK: attn.call @attention_weights_4x16_padding_mean_heads({{.*}}) places [#attn.place<result, <0>>]
 // CHECK-NOT: attn.call
