@@ -233,7 +233,7 @@ Tensor Region::build(mlir::Value value) {
       .Case([&](attn::ScoreMapOp op) { return buildScoreMap(op); })
       .Case([&](attn::L2NormOp op) { return buildL2Norm(op); })
       .Case<attn::LayerNormOp, attn::RmsNormOp>([&](auto op) { return buildNorm(op); })
-      .Case([&](attn::SoftmaxOp op) { return buildSoftmax(tensor(op.getScores())); })
+      .Case([&](attn::SoftmaxOp op) { return buildSoftmax(op); })
       .Case([&](attn::LogSoftmaxOp op) { return buildLogSoftmax(tensor(op.getLogits())); })
       .Case([&](attn::LogSumExpOp op) { return buildLogSum(tensor(op.getLogits())); })
       .Default([&](mlir::Operation *op) { return buildPointwise(op); });

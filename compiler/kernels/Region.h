@@ -33,6 +33,7 @@ struct RowReduction {
   Halide::Expr start; // what changes nothing
   std::function<Halide::Expr(const Halide::Expr &soFar, const Halide::Expr &element)> step;
   std::function<Halide::Expr(const std::function<Halide::Expr(int part)> &, int parts)> join;
+  bool isOfSums; // elements are sums themselves, each computed where it is asked for: column by column
 };
 
 class Region {
@@ -104,8 +105,8 @@ private:
     Halide::Func maximum, sum; // of each row: the largest, and the sum of exponentials less that
   };
   Halide::Func reduceRow(const Tensor &in, const char *name, const RowReduction &reduction);
-  Exponentials buildExponentials(const Tensor &in, bool isMasked);
-  Tensor buildSoftmax(const Tensor &scores);
+  Exponentials buildExponentials(const Tensor &in, bool isMasked, bool isOfSums);
+  Tensor buildSoftmax(attn::SoftmaxOp softmax);
   Tensor buildLogSum(const Tensor &logits);
   Tensor buildLogSoftmax(const Tensor &logits);
   void declarePanels(mlir::RankedTensorType type, const std::string &name);

@@ -114,6 +114,13 @@ Halide::Func Region::reduceRow(const Tensor &in, const char *name, const RowRedu
   const Expr columns = in.extents[0], whole = columns / RowLanes;
   RDom vectors(0, whole, "vectors");
   Halide::Func byLane(std::string(name) + "ByLane"), all(name);
+  if (reduction.isOfSums) {
+    RDom column(0, columns, "column");
+    all(rows) = reduction.start;
+    all(rows) = reduction.step(all(rows), in.at(elementOf(column, rows)));
+    rowStages.push_back(all);
+    return all;
+  }
   byLane(places) = reduction.start;
   byLane(places) = reduction.step(byLane(places), in.at(elementOf(vectors * RowLanes + lane, rows)));
   Expr column = whole * RowLanes + lane, last = in.at(elementOf(Halide::min(column, columns - 1), rows));
@@ -125,19 +132,22 @@ Halide::Func Region::reduceRow(const Tensor &in, const char *name, const RowRedu
 }
 
 // Maxima and sums of rows are Funcs, not inline sums: the schedule computes them once per row.
-Region::Exponentials Region::buildExponentials(const Tensor &in, bool isMasked) {
+Region::Exponentials Region::buildExponentials(const Tensor &in, bool isMasked, bool isOfSums) {
   auto larger = [](const Expr &soFar, const Expr &score) { return Halide::max(soFar, score); };
-  Halide::Func maximum = reduceRow(in, "maximum", {MaskedScore, larger, maxPairwise});
+  Halide::Func maximum = reduceRow(in, "maximum", {MaskedScore, larger, maxPairwise, isOfSums});
   std::vector<Halide::Var> rows = rowsOf(in);
   auto add = [&](const Expr &sum, const Expr &score) {
     Expr weight = expFast(score - maximum(rows));
     return sum + (isMasked ? Halide::select(score > 0.5f * MaskedScore, weight, 0.f) : weight);
   };
-  return {maximum, reduceRow(in, "sum", {0.f, add, sumPairwise})};
+  return {maximum, reduceRow(in, "sum", {0.f, add, sumPairwise, isOfSums})};
 }
 
-Tensor Region::buildSoftmax(const Tensor &in) {
-  auto [maximum, sum] = buildExponentials(in, /*isMasked=*/true);
+Tensor Region::buildSoftmax(attn::SoftmaxOp softmax) {
+  mlir::Value scores = softmax.getScores();
+  const Tensor in = tensor(scores);
+  const bool isOfSums = attn::findScores(scores) && !bound.contains(scores);
+  auto [maximum, sum] = buildExponentials(in, /*isMasked=*/true, isOfSums);
   return {in.extents, [=](const Coordinates &at) {
             Coordinates row(at.begin() + 1, at.end());
             Expr valid = in.at(at) > 0.5f * MaskedScore && sum(row) > 0.f;
@@ -147,7 +157,7 @@ Tensor Region::buildSoftmax(const Tensor &in) {
 }
 
 Tensor Region::buildLogSum(const Tensor &in) {
-  auto [maximum, sum] = buildExponentials(in, /*isMasked=*/false);
+  auto [maximum, sum] = buildExponentials(in, /*isMasked=*/false, /*isOfSums=*/false);
   Coordinates extents(in.extents.begin() + 1, in.extents.end());
   return {extents, [=](const Coordinates &row) { return maximum(row) + logFast(sum(row)); }};
 }
@@ -163,7 +173,7 @@ Tensor Region::buildL2Norm(attn::L2NormOp norm) {
   Tensor in = tensor(norm.getInput());
   float epsilon = norm.getEpsilon().convertToFloat();
   auto addSquare = [](const Expr &sum, const Expr &element) { return sum + element * element; };
-  Halide::Func squares = reduceRow(in, "squares", {0.f, addSquare, sumPairwise});
+  Halide::Func squares = reduceRow(in, "squares", {0.f, addSquare, sumPairwise, false});
   return {in.extents, [=](const Coordinates &at) {
             Coordinates row(at.begin() + 1, at.end());
             return in.at(at) / Halide::max(Halide::sqrt(squares(row)), epsilon);
