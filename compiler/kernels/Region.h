@@ -33,7 +33,7 @@ struct RowReduction {
   Halide::Expr start; // what changes nothing
   std::function<Halide::Expr(const Halide::Expr &soFar, const Halide::Expr &element)> step;
   std::function<Halide::Expr(const std::function<Halide::Expr(int part)> &, int parts)> join;
-  bool isOfSums; // elements are sums themselves, each computed where it is asked for: column by column
+  bool isOfSums; // elements are sums themselves, computed where they are asked for
 };
 
 class Region {

@@ -105,22 +105,28 @@ static Coordinates elementOf(Expr element, const std::vector<Halide::Var> &row) 
 /// Maxima and sums of this many columns lie side by side: two vectors or more but on AVX-512.
 constexpr int RowLanes = 16;
 
+/// Elements that are sums themselves are computed one by one where they are asked for: with lanes past the
+/// end of a row, the room that they take would not be known when compiling.
+static Halide::Func reduceByColumn(const Tensor &in, const char *name, const RowReduction &reduction) {
+  const std::vector<Halide::Var> rows = rowsOf(in);
+  RDom column(0, in.extents[0], "column");
+  Halide::Func all(name);
+  all(rows) = reduction.start;
+  all(rows) = reduction.step(all(rows), in.at(elementOf(column, rows)));
+  return all;
+}
+
 /// A row's reduction. Column `c` belongs to lane `c % RowLanes`, however long the row is: first whole vectors
 /// of columns as they lie, then the rest, in which lanes past the end read the last column once more.
 Halide::Func Region::reduceRow(const Tensor &in, const char *name, const RowReduction &reduction) {
+  if (reduction.isOfSums)
+    return rowStages.emplace_back(reduceByColumn(in, name, reduction));
   Halide::Var lane("lane");
   std::vector<Halide::Var> rows = rowsOf(in), places = {lane};
   places.insert(places.end(), rows.begin(), rows.end());
   const Expr columns = in.extents[0], whole = columns / RowLanes;
   RDom vectors(0, whole, "vectors");
   Halide::Func byLane(std::string(name) + "ByLane"), all(name);
-  if (reduction.isOfSums) {
-    RDom column(0, columns, "column");
-    all(rows) = reduction.start;
-    all(rows) = reduction.step(all(rows), in.at(elementOf(column, rows)));
-    rowStages.push_back(all);
-    return all;
-  }
   byLane(places) = reduction.start;
   byLane(places) = reduction.step(byLane(places), in.at(elementOf(vectors * RowLanes + lane, rows)));
   Expr column = whole * RowLanes + lane, last = in.at(elementOf(Halide::min(column, columns - 1), rows));
