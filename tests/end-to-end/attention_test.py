@@ -285,6 +285,21 @@ class AttentionGraphs(unittest.TestCase):
                     self.assertEqual(len(expected), len(got))
                     self.assertLess(max(abs(a - b) for a, b in zip(got, expected)), 2e-5)
 
+    def test_the_mean_of_weights(self):
+        shape = Shape(batch=1, queries=7, keys=37, width=64)
+        text = graph(shape, PRODUCTS + "    masked: {scale: products, by: 0.2}\n")
+        text = "\n".join(line for line in text.splitlines() if not line.startswith("    value:"))
+        text = text.replace("context: {matmul: [weights_of_keys, value]}", "mean: {mean_heads: weights_of_keys}").replace("outputs: context", "outputs: mean")
+        bundle = self.compile(text, kernels=0)
+        self.assertEqual(["attention_weights_4x64_mean_heads"], self.kernels)
+        inputs = shape.inputs()
+        weights, _ = attend(shape, inputs, lambda q, k, *at: 0.2 * dot(q, k))
+        got, = bundle.call("attend", shape.sizes(), *inputs[:2])
+        size = shape.queries * shape.keys
+        self.assertEqual(size, len(got))
+        for i in range(size):
+            self.assertAlmostEqual(sum(weights[head * size + i] for head in range(4)) / 4, got[i], delta=2e-5)
+
     # Positions ------------------------------------------------------------------------------------------------------
 
     def test_alibi(self):
