@@ -168,9 +168,24 @@ private:
     arguments.insert(arguments.end(), {in.memory[0], in.memory[1], Expr(in.width), Expr(in.valueWidth),
                                        Expr(in.keyGroup), Expr(in.valueGroup)});
     arguments.push_back(oneQuery() ? Expr(in.keyAxis) : queries);
-    s.attended.define_extern(tiles.external->attend, arguments, Float(32),
+    const char *function = tiles.external->attend;
+    if (tiles.spanHeads > 0) {
+      buildParts(arguments);
+      arguments = {s.parts, s.bounds, Expr(in.valueWidth), keys, Expr(in.memory[1].type().bytes())};
+      function = tiles.external->mergeSpans;
+    }
+    s.attended.define_extern(function, arguments, Float(32),
                              {s.width, s.query, s.queryBlock, s.head, s.batch}, NameMangling::C);
     s.context = s.attended(s.width, s.query % tiles.queries, s.query / tiles.queries, s.head, s.batch);
+  }
+
+  /// External stages have no loops of their own: those of `parts` are what tasks are made of.
+  void buildParts(const std::vector<ExternFuncArgument> &arguments) {
+    std::vector<Var> at = {s.width, s.query, s.span, s.queryBlock, s.head, s.batch};
+    s.part = Func("part");
+    s.part.define_extern(tiles.external->attendSpan, arguments, Float(32), at, NameMangling::C);
+    s.parts = Func("parts");
+    s.parts(at) = s.part(at);
   }
 
   void buildExternalProducts(const std::vector<Var> &at) {

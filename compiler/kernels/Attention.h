@@ -45,12 +45,14 @@ struct AttentionInputs {
   int valueWidth = 0;
 };
 
-/// Names of the functions of emit/shim that add up products; a step needs only the last one.
+/// Names of the functions of emit/shim that add up products; a step needs only the last ones.
 struct ExternalAttention {
-  const char *turn = nullptr;  // queries, by the 32, for `score`
-  const char *score = nullptr; // queries and 32 keys
-  const char *mix = nullptr;   // a block of values, by the weights of their scores
-  const char *attend;          // all of attention, where bounds alone hide keys
+  const char *turn = nullptr;       // queries, by the 32, for `score`
+  const char *score = nullptr;      // queries and 32 keys
+  const char *mix = nullptr;        // a block of values, by the weights of their scores
+  const char *attend;               // all of attention, where bounds alone hide keys
+  const char *attendSpan = nullptr; // of a step: the same of one span of keys
+  const char *mergeSpans = nullptr; // and of the spans of a row
 };
 
 struct AttentionTiles {
@@ -59,6 +61,7 @@ struct AttentionTiles {
   int keyTile;          // keys that are scored together; divides `keys`
   int lanes;            // of the context's width; divides both widths
   int heads = 1;        // of a task, side by side: their parts of a key lie together (one by one only)
+  int spanHeads = 0;    // of a task that has one span of a row's keys (likewise); 0: tasks have all keys
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
   bool attendsAlone = false;                   // `external` does all of attention, by bounds
@@ -92,11 +95,12 @@ struct AttentionStages {
   Halide::Func state;         // width + lanes x query ...: context, then the sum of weights
   Halide::Func inverse;       // query ...
   Halide::Func bounds;        // query x 2 x ...: where an external stage's keys begin and end, query by query
+  Halide::Func part, parts;   // width + lanes x query x span ...: one task's and all tasks' spans of keys
   Halide::Func attended;      // width x query ...: an external stage's context
   Halide::Expr context;       // at (width, query, head, batch)
-  Halide::Var width{"width"}, pair{"pair"}, panel{"panel"}, lane{"lane"}, side{"side"}, query{"query"},
-      keyInTile{"keyInTile"}, key{"key"}, tile{"tile"}, block{"block"}, queryBlock{"queryBlock"},
-      head{"head"}, batch{"batch"};
+  Halide::Var width{"width"}, pair{"pair"}, panel{"panel"}, lane{"lane"}, side{"side"}, span{"span"},
+      query{"query"}, keyInTile{"keyInTile"}, key{"key"}, tile{"tile"}, block{"block"},
+      queryBlock{"queryBlock"}, head{"head"}, batch{"batch"};
   Halide::RDom looked;      // seen: x: key at once, y: keys, z: query
   Halide::RDom inner;       // products: over the width
   Halide::RDom acrossLanes; // products: over the lanes of partials

@@ -22,7 +22,8 @@ enum {
   StageQueries = 256, /* of a block at most: BoundedAttention.h */
   StageColumns = 128, /* of a head: ExternalAttention.h and BoundedAttention.h */
   StepColumns = 256,  /* of a head: StepAttention.c */
-  StepHeads = 16      /* of a task: StepAttention.c */
+  StepHeads = 16,     /* of a task: StepAttention.c */
+  StepSpans = 16      /* of a row's keys, at most: StepAttention.c */
 };
 
 /* How far few rows ask for their weights ahead: less than half of a first cache of 32 KiB. */

@@ -371,14 +371,30 @@ static bool canBeExternalStep(const CpuTarget &cpu, const AttentionInputs &input
 /// Heads of a task, where `tasks` have as many.
 static int headsOfTask(int heads, int tasks) { return (heads + tasks - 1) / tasks; }
 
-/// Tasks of all heads read keys and values as they lie; of many heads, each has as many. Of a few rows with
-/// many keys they would leave threads without work: each is two then. Where tasks do not divide the heads,
-/// the last one does some again, which costs one thread time: few heads of an odd number stay together.
+/// Few rows with many keys, whose tasks of a whole row would leave threads without work: a task has half of
+/// the heads and one span of the keys. Few heads of an odd number stay together: the last half would do one
+/// again. Parts of all spans are on the stack.
+static AttentionTiles shareOutKeys(AttentionTiles tiles, const AttentionInputs &inputs, int heads) {
+  constexpr int fewHeads = 5, fewRows = 3, manyKeys = 256, mostFloats = 32 << 10;
+  int together = std::min<int>(StepHeads, mostFloats / (StepSpans * (inputs.valueWidth + tiles.lanes)));
+  tiles.heads = headsOfTask(heads, (heads + together - 1) / together);
+  bool hasHalves = tiles.heads % 2 == 0 || tiles.heads > fewHeads;
+  tiles.spanHeads = headsOfTask(tiles.heads, hasHalves ? 2 : 1);
+  tiles.serves = fewRows;
+  tiles.longerThan = manyKeys;
+  return tiles;
+}
+
+/// Tasks of all heads read keys and values as they lie; of many heads, each has as many. Where tasks do not
+/// divide the heads, the last one does some again.
 static std::vector<AttentionSchedule> chooseExternalStep(const CpuTarget &cpu, const AttentionInputs &inputs,
                                                          int heads, const ScheduleChoice &choice) {
-  static constexpr ExternalAttention narrow = {.attend = "attnc_attend_step"},
-                                     wide = {.attend = "attnc_attend_step_wide"};
-  constexpr int fewHeads = 5, fewRows = 3, manyKeys = 256;
+  static constexpr ExternalAttention narrow = {.attend = "attnc_attend_step",
+                                               .attendSpan = "attnc_attend_span",
+                                               .mergeSpans = "attnc_merge_spans"},
+                                     wide = {.attend = "attnc_attend_step_wide",
+                                             .attendSpan = "attnc_attend_span_wide",
+                                             .mergeSpans = "attnc_merge_spans_wide"};
   int tasks = (heads + StepHeads - 1) / StepHeads;
   auto word = chosen(choice, "head_tasks");
   if (!word.empty())
@@ -386,15 +402,10 @@ static std::vector<AttentionSchedule> chooseExternalStep(const CpuTarget &cpu, c
   AttentionTiles tiles{1, KeysPerBlock, 1, cpu.lanes, headsOfTask(heads, tasks)};
   tiles.external = cpu.hasNarrowVectors() ? &narrow : &wide;
   tiles.attendsAlone = true;
-  if (!word.empty())
-    return {{tiles, inputs.width, inputs.valueWidth}};
-  AttentionTiles halves = tiles;
-  halves.heads = headsOfTask(heads, 2);
-  halves.serves = fewRows;
-  halves.longerThan = manyKeys;
   std::vector<AttentionSchedule> schedules = {{tiles, inputs.width, inputs.valueWidth}};
-  if (tasks == 1 && (heads % 2 == 0 || heads > fewHeads))
-    schedules.insert(schedules.begin(), {halves, inputs.width, inputs.valueWidth});
+  if (word.empty())
+    schedules.insert(schedules.begin(),
+                     {shareOutKeys(tiles, inputs, heads), inputs.width, inputs.valueWidth});
   return schedules;
 }
 

@@ -341,6 +341,33 @@ TEST_P(KernelTest, AttentionRowsDoNotDependOnTheirCompany) {
   }
 }
 
+/// Of a few rows each task has a span of the keys, of more rows all: 513 keys are two spans, 8,300 sixteen.
+TEST_P(KernelTest, LongStepsDoNotDependOnTheirCompany) {
+  if (!GetParam().hasOwnFloatAttention() || GetParam().name == "baseline")
+    GTEST_SKIP() << "the stage is that of avx2 or avx512";
+  int64_t seen = 0;
+  for (KernelCase kernelCase : attentionCasesOf(GetParam())) {
+    llvm::StringRef name = llvm::StringRef(kernelCase.name);
+    const bool isPlain = name == "attention_step_64" || name == "attention_step_64_bf16";
+    if (!isPlain && !name.starts_with("attention_step_64_7_over_7") &&
+        !name.starts_with("attention_step_64_20_over_4") && !name.starts_with("attention_step_64_window_140"))
+      continue;
+    ++seen;
+    TestKernel kernel(kernelCase.text);
+    ASSERT_TRUE(kernel.load(GetParam()));
+    kernelCase.sizes.clear();
+    for (int64_t keys : {513, isPlain ? 8300 : 1400}) {
+      auto of = [keys](int64_t rows) {
+        return Sizes{{"row", rows}, {"slot", 2}, {"capacity", keys}, {"history", keys}};
+      };
+      checkCompany(kernel, kernelCase, of(4), "row", {1, 3});
+      kernelCase.sizes.push_back(of(1));
+    }
+    checkCases({kernelCase}, GetParam());
+  }
+  EXPECT_EQ(seen, 8);
+}
+
 TEST_P(KernelTest, ProductsDoNotDependOnTheirCompany) {
   for (const auto &cases : {productCases(), weightCases()})
     for (const KernelCase &kernelCase : cases) {
@@ -650,7 +677,8 @@ TEST_P(KernelTest, AttentionFitsThePromisedStack) {
     for (const KernelCase &kernelCase : cases) {
       llvm::StringRef name = kernelCase.name;
       const bool takesMost = name.starts_with("attention_64_causal") ||
-                             name.starts_with("attention_128_padding") || name.starts_with("attention_alibi");
+                             name.starts_with("attention_128_padding") ||
+                             name.starts_with("attention_step_96x160") || name.starts_with("attention_alibi");
       if (!takesMost || name.ends_with("_of_bf16"))
         continue;
       ++seen;

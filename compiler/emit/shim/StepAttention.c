@@ -4,13 +4,14 @@
  * A step reads each key and value once and does little with it: how fast memory gives them decides. While all
  * heads' keys are multiplied, their values are asked for; while these are mixed, the keys that come next are.
  * Bfloat16 is widened by pairs, so columns at even places are apart from those at odd ones until the end.
- * Keys are summed up one by one, and blocks of 128 begin at key 0: a row's result depends on its own keys
- * only.
+ * Keys are summed up one by one, and blocks of 128 begin at key 0. Spans of whole blocks, whose number
+ * follows from the keys that the query sees, are summed up apart, by one task or by several, and merged in
+ * their order: a row's result depends on its own keys only.
  */
 
 #include "FloatLanes.h"
 
-enum { Pair = 2 * Lanes /* columns that are read at once */, UsualColumns = 64 };
+enum { Pair = 2 * Lanes /* columns that are read at once */, UsualColumns = 64, SpanBlocks = 4 };
 
 typedef struct {
   buffer *queries;       /* float width x 1 x 1 x head x row */
@@ -20,13 +21,22 @@ typedef struct {
   int width, valueWidth;
   int keyGroup, valueGroup; /* heads that share one of keys, of values */
   int keyAxis;              /* of keys and values: 1 or 2 */
-  buffer *context;          /* float width x 1 x 1 x head x row */
+  buffer *result; /* float width x 1 x 1 x head x row: the context; or width x 1 x span x 1 x head x row: its
+                     parts, behind which lie their maximum and sum of weights */
 } step;
+
+static const axis *headsOf(const step *s) { return &s->result->axes[s->result->rank - 2]; }
+static const axis *rowOf(const step *s) { return &s->result->axes[s->result->rank - 1]; }
 
 /* Some keys, or values, of one row. */
 typedef struct {
   int row, first, count;
 } keyBlock;
+
+/* The keys that a row's query sees, and those at which its first span begins and that each span has. */
+typedef struct {
+  int row, begin, end, first, inSpan;
+} keyRange;
 
 /* Where they are; those past the last one are that one again. */
 typedef struct {
@@ -40,6 +50,13 @@ typedef struct {
   float maximum, sum;
 } softmax;
 
+/* Of all heads of a task: the values mixed in the blocks so far, `stride` floats from head to head. */
+typedef struct {
+  float *context;
+  long stride;
+  softmax ofHeads[StepHeads];
+} sums;
+
 /* A block: its keys, its values, the keys that come next. Those from `begin` up to `end` are seen. */
 typedef struct {
   const places *keys, *values, *next;
@@ -51,8 +68,14 @@ typedef struct {
   const places *from, *later;
   long at, laterAt; /* of the head's part */
   int asks;         /* or another head does, which shares it */
-  int begin, end;   /* keys that are seen */
 } part;
+
+/* What all heads read of a block: keys (or values) from `begin` up to `end`, so many of one head and then of
+ * the next one. */
+typedef struct {
+  part ofHeads[StepHeads];
+  int heads, begin, end, together;
+} parts;
 
 /* Some columns of one head, and the bytes of a number. Loops over a constant count are unrolled. */
 typedef struct {
@@ -61,11 +84,11 @@ typedef struct {
 
 /* Of memory, the first number of each kind: others are there. */
 static int askForStep(const step *s) {
-  const axis *row = &s->context->axes[4];
-  askAlike(s->queries, 2, s->context);
+  const axis *row = rowOf(s);
+  askAlike(s->queries, 2, s->result);
   ask(&s->queries->axes[0], 0, s->width);
   ask(&s->queries->axes[1], 0, 1);
-  askAlike(s->bounds, 2, s->context);
+  askAlike(s->bounds, 2, s->result);
   ask(&s->bounds->axes[0], 0, 1);
   ask(&s->bounds->axes[1], 0, 2);
   ask(&s->slots->axes[0], 0, 1);
@@ -137,12 +160,13 @@ INLINE floats scoreKeys(const part *p, int key, const float *query, const int wi
   return acrossLanes(products, added);
 }
 
-/* The sums of values by their weights, of some columns. */
-INLINE void mixColumns(const part *p, const columns c, const float *weights, float decay, float *context) {
+/* Adds the values of some keys by their weights to what `decay` leaves of some columns of the context. */
+INLINE void mixColumns(const part *p, const columns c, int first, int end, const float *weights, float decay,
+                       float *context) {
   floats sums[UsualColumns / Lanes];
   UNROLL for (int i = 0; i < c.count / Lanes; ++i) sums[i] =
       times(loadFloats(context + c.first + i * Lanes), broadcast(decay));
-  for (int key = p->begin; key < p->end; ++key) {
+  for (int key = first; key < end; ++key) {
     const uint8_t *row = p->from->rows[key] + p->at + c.first * c.bytes;
     floats weight = broadcast(weights[key]), x, y;
     UNROLL for (int i = 0; i < c.count / Lanes; i += 2) {
@@ -155,38 +179,51 @@ INLINE void mixColumns(const part *p, const columns c, const float *weights, flo
   UNROLL for (int i = 0; i < c.count / Lanes; ++i) storeFloats(context + c.first + i * Lanes, sums[i]);
 }
 
-INLINE void mixOf(const part *p, int width, const float *weights, float decay, float *context,
+INLINE void mixOf(const parts *p, int width, float (*weights)[StageKeys], const float *decays, const sums *of,
                   const int bytes) {
-  int column = 0;
-  for (; column + UsualColumns <= width; column += UsualColumns)
-    mixColumns(p, (columns){column, UsualColumns, bytes}, weights, decay, context);
-  for (; column < width; column += Pair)
-    mixColumns(p, (columns){column, Pair, bytes}, weights, decay, context);
-}
-
-static void mix(const part *p, int width, const float *weights, float decay, float *context) {
-  if (p->from->bytes == BfloatBytes)
-    mixOf(p, width, weights, decay, context, BfloatBytes);
-  else
-    mixOf(p, width, weights, decay, context, FloatBytes);
-}
-
-INLINE void scoreOf(const part *p, const float *query, float *scores, const int width, const int bytes) {
-  for (int first = p->begin / Lanes * Lanes; first < p->end; first += Lanes) {
-    floats tile = scoreKeys(p, first, query, width, bytes);
-    storeFloats(scores + first, maskedBut(tile, p->begin - first, p->end - first));
+  for (int first = p->begin, end; first < p->end; first = end) {
+    end = least((first / p->together + 1) * p->together, p->end);
+    for (int i = 0; i < p->heads; ++i) {
+      float decay = first == p->begin ? decays[i] : 1, *context = of->context + i * of->stride;
+      int column = 0;
+      for (; column + UsualColumns <= width; column += UsualColumns)
+        mixColumns(&p->ofHeads[i], (columns){column, UsualColumns, bytes}, first, end, weights[i], decay,
+                   context);
+      for (; column < width; column += Pair)
+        mixColumns(&p->ofHeads[i], (columns){column, Pair, bytes}, first, end, weights[i], decay, context);
+    }
   }
 }
 
-static void score(const part *p, int width, const float *query, float *scores) {
-  if (width == UsualColumns && p->from->bytes == BfloatBytes)
-    scoreOf(p, query, scores, UsualColumns, BfloatBytes);
-  else if (width == UsualColumns)
-    scoreOf(p, query, scores, UsualColumns, FloatBytes);
-  else if (p->from->bytes == BfloatBytes)
-    scoreOf(p, query, scores, width, BfloatBytes);
+static void mix(const parts *p, int width, float (*weights)[StageKeys], const float *decays, const sums *of) {
+  if (p->ofHeads->from->bytes == BfloatBytes)
+    mixOf(p, width, weights, decays, of, BfloatBytes);
   else
-    scoreOf(p, query, scores, width, FloatBytes);
+    mixOf(p, width, weights, decays, of, FloatBytes);
+}
+
+INLINE void scoreOf(const parts *p, float (*queries)[StepColumns], float (*scores)[StageKeys],
+                    const int width, const int bytes) {
+  for (int from = p->begin / Lanes * Lanes, end; from < p->end; from = end) {
+    end = (from / p->together + 1) * p->together;
+    for (int i = 0; i < p->heads; ++i)
+      for (int first = from; first < least(end, p->end); first += Lanes) {
+        floats tile = scoreKeys(&p->ofHeads[i], first, queries[i], width, bytes);
+        storeFloats(scores[i] + first, maskedBut(tile, p->begin - first, p->end - first));
+      }
+  }
+}
+
+static void score(const parts *p, float (*queries)[StepColumns], float (*scores)[StageKeys], int width) {
+  const int bytes = p->ofHeads->from->bytes;
+  if (width == UsualColumns && bytes == BfloatBytes)
+    scoreOf(p, queries, scores, UsualColumns, BfloatBytes);
+  else if (width == UsualColumns)
+    scoreOf(p, queries, scores, UsualColumns, FloatBytes);
+  else if (bytes == BfloatBytes)
+    scoreOf(p, queries, scores, width, BfloatBytes);
+  else
+    scoreOf(p, queries, scores, width, FloatBytes);
 }
 
 /* Scores become weights, and what was summed up before is multiplied with the result. */
@@ -220,35 +257,40 @@ static void layQuery(const float *from, int width, int bytes, float *query) {
 /* What head `i` of the context's reads of a block's keys. Of heads that share values, the first asks for
  * them. */
 static part keysOf(const step *s, const blockParts *b, int i) {
-  int head = s->context->axes[3].min + i, key = head / s->keyGroup, value = head / s->valueGroup;
+  int head = headsOf(s)->min + i, key = head / s->keyGroup, value = head / s->valueGroup;
   int isFirst = i == 0 || head % s->valueGroup == 0;
-  return (part){b->keys, b->values, key * b->keys->head, value * b->values->head, isFirst, b->begin, b->end};
+  return (part){b->keys, b->values, key * b->keys->head, value * b->values->head, isFirst};
 }
 
 /* What it reads of the values. The first of heads that share keys asks for those of the next block. */
 static part valuesOf(const step *s, const blockParts *b, int i) {
-  int head = s->context->axes[3].min + i, key = head / s->keyGroup, value = head / s->valueGroup;
+  int head = headsOf(s)->min + i, key = head / s->keyGroup, value = head / s->valueGroup;
   int isFirst = i == 0 || head % s->keyGroup == 0;
-  return (part){b->values, b->next, value * b->values->head, key * b->next->head, isFirst, b->begin, b->end};
+  return (part){b->values, b->next, value * b->values->head, key * b->next->head, isFirst};
+}
+
+/* A task that has all heads, whose parts lie side by side, reads memory in its order: some keys of each head.
+ * One that has half of them is faster head by head, and one whose heads lie apart has to be. */
+static int keysTogether(const step *s) {
+  int hasAll = headsOf(s)->extent == s->keys->axes[3 - s->keyAxis].extent * s->keyGroup;
+  return hasAll && s->keyAxis == 2 ? Lanes : StageKeys;
 }
 
 /* Has all heads look at a block: one's work is done while another's waits. */
-static void attendBlock(const step *s, const blockParts *b, softmax *ofHeads) {
-  const axis *head = &s->context->axes[3];
+static void attendBlock(const step *s, const blockParts *b, float (*queries)[StepColumns], sums *soFar) {
+  const int heads = headsOf(s)->extent;
   float scores[StepHeads][StageKeys] __attribute__((aligned(64))), decays[StepHeads];
-  for (int i = 0; i < head->extent; ++i) {
-    float query[StepColumns] __attribute__((aligned(64)));
-    part p = keysOf(s, b, i);
-    layQuery((const float *)s->queries->host + i * (long)s->queries->axes[3].stride, s->width, b->keys->bytes,
-             query);
-    score(&p, s->width, query, scores[i]);
+  parts keys, values;
+  keys.heads = heads, keys.begin = b->begin, keys.end = b->end, keys.together = keysTogether(s);
+  values = keys;
+  for (int i = 0; i < heads; ++i) {
+    keys.ofHeads[i] = keysOf(s, b, i);
+    values.ofHeads[i] = valuesOf(s, b, i);
   }
-  for (int i = 0; i < head->extent; ++i)
-    decays[i] = weigh(scores[i], b->begin, b->end, &ofHeads[i]);
-  for (int i = 0; i < head->extent; ++i) {
-    part p = valuesOf(s, b, i);
-    mix(&p, s->valueWidth, scores[i], decays[i], (float *)s->context->host + i * (long)head->stride);
-  }
+  score(&keys, queries, scores, s->width);
+  for (int i = 0; i < heads; ++i)
+    decays[i] = weigh(scores[i], b->begin, b->end, &soFar->ofHeads[i]);
+  mix(&values, s->valueWidth, scores, decays, soFar);
 }
 
 /* Divides what was mixed by the sum of weights, in the order of columns; what sees no key is zero. */
@@ -264,58 +306,186 @@ static void finish(float *context, int width, int bytes, float sum) {
   }
 }
 
-static keyBlock blockAt(int row, int first, int end) {
-  keyBlock b = {row, first, least(end - first, StageKeys)};
-  return b;
+/* Spans are of about one size: of SpanBlocks blocks, more where there would be more than StepSpans of them.
+ */
+static keyRange rangeOf(const buffer *bounds, int row) {
+  const int32_t *at = (const int32_t *)bounds->host;
+  keyRange keys = {row, at[0], at[bounds->axes[1].stride], at[0] / StageKeys * StageKeys, StageKeys};
+  int blocks = (keys.end - keys.first + StageKeys - 1) / StageKeys;
+  int spans = most(least((blocks + SpanBlocks - 1) / SpanBlocks, StepSpans), 1);
+  keys.inSpan *= most((blocks + spans - 1) / spans, 1);
+  return keys;
 }
 
 /* What is read after a block: the next one, or the first one of the row that comes next. */
-static keyBlock nextBlock(const step *s, const keyBlock *b, int start, int end) {
-  if (b->first + StageKeys < end)
-    return blockAt(b->row, b->first + StageKeys, end);
-  int lastRow = s->slots->axes[s->slots->rank - 1].extent - 1;
-  return blockAt(least(b->row + 1, lastRow), start / StageKeys * StageKeys, end);
+static keyBlock blockAfter(const step *s, const keyBlock *b, const keyRange *keys) {
+  int next = b->first + StageKeys, lastRow = s->slots->axes[s->slots->rank - 1].extent - 1;
+  if (next < keys->end)
+    return (keyBlock){b->row, next, least(keys->end - next, StageKeys)};
+  return (keyBlock){least(b->row + 1, lastRow), keys->first, least(keys->end - keys->first, StageKeys)};
 }
 
+static void clear(sums *of, int heads, int width) {
+  for (int i = 0; i < heads; ++i) {
+    for (int column = 0; column < width; column += Lanes)
+      storeFloats(of->context + i * of->stride + column, noFloats());
+    of->ofHeads[i] = (softmax){ATTNC_LOWEST_MAXIMUM, 0};
+  }
+}
+
+/* The queries of all heads, as keys are read, and where reading of these has come to. The places of the next
+ * block are found with those of this one. */
+typedef struct {
+  float queries[StepHeads][StepColumns] __attribute__((aligned(64)));
+  const keyRange *keys;
+  keyBlock now;
+  places ofKeys[2];
+  int turn;
+} reader;
+
+static void beginReading(const step *s, const keyRange *keys, int first, reader *r) {
+  r->keys = keys;
+  r->now = (keyBlock){keys->row, first, least(keys->end - first, StageKeys)};
+  r->turn = 0;
+  findPlaces(s, s->keys, &r->now, 0, &r->ofKeys[0]);
+  const axis *head = &s->queries->axes[3];
+  for (int i = 0; i < headsOf(s)->extent; ++i) {
+    long at = (headsOf(s)->min - head->min + i) * (long)head->stride;
+    layQuery((const float *)s->queries->host + at, s->width, bytesOf(s->keys), r->queries[i]);
+  }
+}
+
+/* The sums of the span that begins where reading has come to. */
+static void attendSpan(const step *s, reader *r, sums *of) {
+  const keyRange *keys = r->keys;
+  clear(of, headsOf(s)->extent, s->valueWidth);
+  for (int first = r->now.first, end = least(first + keys->inSpan, keys->end); first < end;
+       first += StageKeys) {
+    keyBlock next = blockAfter(s, &r->now, keys);
+    places ofValues, *ofNext = &r->ofKeys[r->turn ^ 1];
+    findPlaces(s, s->values, &r->now, 0, &ofValues);
+    findPlaces(s, s->keys, &next, r->now.count, ofNext);
+    blockParts b = {&r->ofKeys[r->turn], &ofValues, ofNext, most(keys->begin - first, 0), r->now.count};
+    attendBlock(s, &b, r->queries, of);
+    r->now = next;
+    r->turn ^= 1;
+  }
+}
+
+/* Adds one head's sums of a span to those of the spans before it. */
+static void merge(float *into, softmax *of, const float *from, const softmax *next, int width) {
+  floats before = broadcast(of->maximum), after = broadcast(next->maximum), maximum = larger(before, after);
+  floats decay = powerOf(minus(before, maximum)), share = powerOf(minus(after, maximum));
+  float sum[Lanes];
+  for (int column = 0; column < width; column += Lanes)
+    storeFloats(into + column,
+                timesPlus(loadFloats(from + column), share, times(loadFloats(into + column), decay)));
+  storeFloats(sum, timesPlus(broadcast(next->sum), share, times(broadcast(of->sum), decay)));
+  *of = (softmax){largest(maximum), sum[0]};
+}
+
+/* All spans of a row by one task. */
 static int attendStep(const step *s) {
   if (!s->queries->host || !s->bounds->host || !s->slots->host || !s->keys->host || !s->values->host ||
-      !s->context->host)
+      !s->result->host)
     return askForStep(s);
-  const axis *head = &s->context->axes[3];
-  const int32_t *bounds = (const int32_t *)s->bounds->host;
-  int start = bounds[0], end = bounds[s->bounds->axes[1].stride];
-  softmax ofHeads[StepHeads];
-  for (int i = 0; i < head->extent; ++i) {
-    float *context = (float *)s->context->host + i * (long)head->stride;
-    for (int column = 0; column < s->valueWidth; column += Lanes)
-      storeFloats(context + column, noFloats());
-    ofHeads[i] = (softmax){ATTNC_LOWEST_MAXIMUM, 0};
-  }
-  places keys[2], values;
-  keyBlock now = blockAt(s->context->axes[4].min, start / StageKeys * StageKeys, end);
-  if (start < end)
-    findPlaces(s, s->keys, &now, 0, &keys[0]);
-  for (int turn = 0; start < end && now.first < end; turn ^= 1) {
-    keyBlock next = nextBlock(s, &now, start, end);
-    findPlaces(s, s->values, &now, 0, &values);
-    findPlaces(s, s->keys, &next, now.count, &keys[turn ^ 1]);
-    blockParts b = {&keys[turn], &values, &keys[turn ^ 1], most(start - now.first, 0), now.count};
-    attendBlock(s, &b, ofHeads);
-    now = blockAt(now.row, now.first + StageKeys, end);
+  const axis *head = headsOf(s);
+  const keyRange keys = rangeOf(s->bounds, rowOf(s)->min);
+  float context[StepHeads][StepColumns];
+  sums all = {(float *)s->result->host, head->stride, {}}, span = {context[0], StepColumns, {}};
+  if (keys.begin < keys.end) {
+    reader r;
+    beginReading(s, &keys, keys.first, &r);
+    attendSpan(s, &r, &all);
+    for (int first = keys.first + keys.inSpan; first < keys.end; first += keys.inSpan) {
+      attendSpan(s, &r, &span);
+      for (int i = 0; i < head->extent; ++i)
+        merge(all.context + i * all.stride, &all.ofHeads[i], context[i], &span.ofHeads[i], s->valueWidth);
+    }
+  } else {
+    clear(&all, head->extent, s->valueWidth);
   }
   for (int i = 0; i < head->extent; ++i)
-    finish((float *)s->context->host + i * (long)head->stride, s->valueWidth, bytesOf(s->values),
-           ofHeads[i].sum);
+    finish(all.context + i * all.stride, s->valueWidth, bytesOf(s->values), all.ofHeads[i].sum);
+  return 0;
+}
+
+/* One span, whose maximum and sum of weights are written behind the values that it mixes. */
+static int attendPart(const step *s) {
+  if (!s->queries->host || !s->bounds->host || !s->slots->host || !s->keys->host || !s->values->host ||
+      !s->result->host)
+    return askForStep(s);
+  const axis *head = headsOf(s);
+  const keyRange keys = rangeOf(s->bounds, rowOf(s)->min);
+  const int first = keys.first + s->result->axes[2].min * keys.inSpan;
+  if (first >= keys.end)
+    return 0; /* nor is it merged */
+  sums part = {(float *)s->result->host, head->stride, {}};
+  reader r;
+  beginReading(s, &keys, first, &r);
+  attendSpan(s, &r, &part);
+  for (int i = 0; i < head->extent; ++i) {
+    float behind[Lanes] = {part.ofHeads[i].maximum, part.ofHeads[i].sum};
+    storeFloats(part.context + i * part.stride + s->valueWidth, loadFloats(behind));
+  }
+  return 0;
+}
+
+/* Spans that `keys` have at most. */
+static int spansOf(int keys) {
+  const int inSpan = SpanBlocks * StageKeys;
+  return least((keys + inSpan - 1) / inSpan, StepSpans);
+}
+
+/* The context from its parts, with the bits of attendStep: sums begin with zeros, whose merging is exact. */
+static int mergeParts(buffer *ofSpans, buffer *bounds, int width, int keyCount, int bytes, buffer *context) {
+  const axis *head = &context->axes[3], *span = &ofSpans->axes[2];
+  if (!ofSpans->host || !bounds->host || !context->host) {
+    askAlike(ofSpans, 3, context);
+    ask(&ofSpans->axes[0], 0, width + Lanes);
+    ask(&ofSpans->axes[1], 0, 1);
+    ask(&ofSpans->axes[2], 0, spansOf(keyCount));
+    askAlike(bounds, 2, context);
+    ask(&bounds->axes[0], 0, 1);
+    ask(&bounds->axes[1], 0, 2);
+    return 0;
+  }
+  const keyRange keys = rangeOf(bounds, context->axes[4].min);
+  sums all = {(float *)context->host, head->stride, {}};
+  clear(&all, head->extent, width);
+  for (int i = 0; i < head->extent; ++i) {
+    float *into = all.context + i * all.stride;
+    const float *from = (const float *)ofSpans->host + i * (long)ofSpans->axes[4].stride;
+    for (int first = keys.first; keys.begin < keys.end && first < keys.end; first += keys.inSpan) {
+      softmax next = {from[width], from[width + 1]};
+      merge(into, &all.ofHeads[i], from, &next, width);
+      from += span->stride;
+    }
+    finish(into, width, bytes, all.ofHeads[i].sum);
+  }
   return 0;
 }
 
 #ifdef __AVX512F__
-#define ATTEND attnc_attend_step_wide
+#define NAME(stage) stage##_wide
 #else
-#define ATTEND attnc_attend_step
+#define NAME(stage) stage
 #endif
-int ATTEND(buffer *queries, buffer *bounds, buffer *slots, buffer *keys, buffer *values, int width,
-           int valueWidth, int keyGroup, int valueGroup, int keyAxis, buffer *context) {
+int NAME(attnc_attend_step)(buffer *queries, buffer *bounds, buffer *slots, buffer *keys, buffer *values,
+                            int width, int valueWidth, int keyGroup, int valueGroup, int keyAxis,
+                            buffer *context) {
   step s = {queries, bounds, slots, keys, values, width, valueWidth, keyGroup, valueGroup, keyAxis, context};
   return attendStep(&s);
+}
+
+int NAME(attnc_attend_span)(buffer *queries, buffer *bounds, buffer *slots, buffer *keys, buffer *values,
+                            int width, int valueWidth, int keyGroup, int valueGroup, int keyAxis,
+                            buffer *part) {
+  step s = {queries, bounds, slots, keys, values, width, valueWidth, keyGroup, valueGroup, keyAxis, part};
+  return attendPart(&s);
+}
+
+int NAME(attnc_merge_spans)(buffer *spans, buffer *bounds, int valueWidth, int keys, int bytes,
+                            buffer *context) {
+  return mergeParts(spans, bounds, valueWidth, keys, bytes, context);
 }

@@ -115,7 +115,9 @@ private:
           .reorder(s.width, inBlock, s.queryBlock, group, s.head, s.batch)
           .fuse(group, s.head, level)
           .fuse(level, s.batch, level);
-    stage.parallel(level).vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
+    stage.vectorize(s.width, tiles.lanes).unroll(s.width).never_partition_all();
+    if (tiles.spanHeads == 0)
+      stage.parallel(level);
   }
 
   /// What a task has once: its queries, and what its blocks of keys are skipped by.
@@ -155,6 +157,30 @@ private:
       s.bounds.vectorize(s.query, p.queryLanes);
     local(s.attended, false).compute_at(result, level).bound(s.query, 0, tiles.queries);
     s.attended.bound(s.width, 0, filledUp(p.valueWidth));
+    if (tiles.spanHeads > 0)
+      scheduleParts();
+  }
+
+  /// Of one row after the other.
+  void scheduleParts() {
+    const int columns = p.valueWidth + tiles.lanes;
+    Var group("headGroup"), task("spanTask");
+    local(s.parts, false).compute_at(result, level).bound(s.query, 0, 1).bound(s.width, 0, columns);
+    s.parts.bound_storage(s.span, StepSpans)
+        .split(s.head, group, s.head, tiles.spanHeads, TailStrategy::ShiftInwards)
+        .reorder(s.width, s.query, s.head, s.queryBlock, s.span, group, s.batch)
+        .fuse(s.span, group, task)
+        .fuse(task, s.batch, task)
+        .parallel(task)
+        .vectorize(s.width, tiles.lanes)
+        .unroll(s.width)
+        .never_partition_all();
+    s.part.store_in(MemoryType::Stack)
+        .compute_at(s.parts, task)
+        .bound(s.query, 0, 1)
+        .bound(s.width, 0, columns);
+    s.part.bound_extent(s.span, 1).bound_extent(s.head, tiles.spanHeads).bound_extent(s.queryBlock, 1);
+    s.part.bound_extent(s.batch, 1);
   }
 
   /// External stages read inputs and write columns by the 32.
