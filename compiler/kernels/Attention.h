@@ -61,10 +61,10 @@ struct AttentionTiles {
   int keyTile;          // keys that are scored together; divides `keys`
   int lanes;            // of the context's width; divides both widths
   int heads = 1;        // of a task, side by side: their parts of a key lie together (one by one only)
-  int spanHeads = 0;    // of a task that has one span of a row's keys (likewise); 0: tasks have all keys
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
   bool attendsAlone = false;                   // `external` does all of attention, by bounds
+  int spanHeads = 0;  // of a task that has one span of a row's keys (one by one, `attendsAlone`); 0: of all
   int serves = 0;     // inputs of up to so many; the last tiles of a list serve any number
   int longerThan = 0; // and of more keys
 

@@ -399,7 +399,11 @@ static std::vector<AttentionSchedule> chooseExternalStep(const CpuTarget &cpu, c
   auto word = chosen(choice, "head_tasks");
   if (!word.empty())
     tasks = std::max(tasks, numberOf(word));
-  AttentionTiles tiles{1, KeysPerBlock, 1, cpu.lanes, headsOfTask(heads, tasks)};
+  AttentionTiles tiles{.queries = 1,
+                       .keys = KeysPerBlock,
+                       .keyTile = 1,
+                       .lanes = cpu.lanes,
+                       .heads = headsOfTask(heads, tasks)};
   tiles.external = cpu.hasNarrowVectors() ? &narrow : &wide;
   tiles.attendsAlone = true;
   std::vector<AttentionSchedule> schedules = {{tiles, inputs.width, inputs.valueWidth}};
@@ -423,7 +427,12 @@ std::vector<AttentionSchedule> chooseStepAttention(const CpuTarget &cpu, const A
   while (together > 1 &&
          (heads % together != 0 || together * std::max(KeysPerBlock, valueWidth + lanes) > BlockFloats))
     --together;
-  AttentionTiles tiles{1, KeysPerBlock, 16, lanes, together, addsInOrder(cpu, width, valueWidth)};
+  AttentionTiles tiles{.queries = 1,
+                       .keys = KeysPerBlock,
+                       .keyTile = 16,
+                       .lanes = lanes,
+                       .heads = together,
+                       .inOrder = addsInOrder(cpu, width, valueWidth)};
   tiles.serves = FewQueries;
   return {{tiles, width, valueWidth}};
 }
@@ -439,7 +448,10 @@ static AttentionSchedule chooseExternal(const CpuTarget &cpu, int width, int val
                                                 "attnc_mix_bfloats", "attnc_attend_bfloats"};
   static constexpr ExternalAttention byVectors = {"attnc_turn_bfloat_vectors", "attnc_score_bfloat_vectors",
                                                   "attnc_mix_bfloat_vectors", "attnc_attend_bfloat_vectors"};
-  AttentionTiles tiles{queries, KeysPerBlock, 32, attentionLanes(cpu, width, valueWidth)};
+  AttentionTiles tiles{.queries = queries,
+                       .keys = KeysPerBlock,
+                       .keyTile = 32,
+                       .lanes = attentionLanes(cpu, width, valueWidth)};
   tiles.external = cpu.hasMatrixTiles ? &byTiles : &byVectors;
   tiles.serves = queries;
   return {tiles, width, valueWidth, cpu.lanes};

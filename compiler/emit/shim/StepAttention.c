@@ -82,6 +82,11 @@ typedef struct {
   int first, count, bytes;
 } columns;
 
+static int asksForBounds(const step *s) {
+  return !s->queries->host || !s->bounds->host || !s->slots->host || !s->keys->host || !s->values->host ||
+         !s->result->host;
+}
+
 /* Of memory, the first number of each kind: others are there. */
 static int askForStep(const step *s) {
   const axis *row = rowOf(s);
@@ -386,8 +391,7 @@ static void merge(float *into, softmax *of, const float *from, const softmax *ne
 
 /* All spans of a row by one task. */
 static int attendStep(const step *s) {
-  if (!s->queries->host || !s->bounds->host || !s->slots->host || !s->keys->host || !s->values->host ||
-      !s->result->host)
+  if (asksForBounds(s))
     return askForStep(s);
   const axis *head = headsOf(s);
   const keyRange keys = rangeOf(s->bounds, rowOf(s)->min);
@@ -412,8 +416,7 @@ static int attendStep(const step *s) {
 
 /* One span, whose maximum and sum of weights are written behind the values that it mixes. */
 static int attendPart(const step *s) {
-  if (!s->queries->host || !s->bounds->host || !s->slots->host || !s->keys->host || !s->values->host ||
-      !s->result->host)
+  if (asksForBounds(s))
     return askForStep(s);
   const axis *head = headsOf(s);
   const keyRange keys = rangeOf(s->bounds, rowOf(s)->min);
@@ -439,7 +442,7 @@ static int spansOf(int keys) {
 
 /* The context from its parts, with the bits of attendStep: sums begin with zeros, whose merging is exact. */
 static int mergeParts(buffer *ofSpans, buffer *bounds, int width, int keyCount, int bytes, buffer *context) {
-  const axis *head = &context->axes[3], *span = &ofSpans->axes[2];
+  const axis *head = &context->axes[3];
   if (!ofSpans->host || !bounds->host || !context->host) {
     askAlike(ofSpans, 3, context);
     ask(&ofSpans->axes[0], 0, width + Lanes);
@@ -459,7 +462,7 @@ static int mergeParts(buffer *ofSpans, buffer *bounds, int width, int keyCount, 
     for (int first = keys.first; keys.begin < keys.end && first < keys.end; first += keys.inSpan) {
       softmax next = {from[width], from[width + 1]};
       merge(into, &all.ofHeads[i], from, &next, width);
-      from += span->stride;
+      from += ofSpans->axes[2].stride;
     }
     finish(into, width, bytes, all.ofHeads[i].sum);
   }
