@@ -371,17 +371,19 @@ static bool canBeExternalStep(const CpuTarget &cpu, const AttentionInputs &input
 /// Heads of a task, where `tasks` have as many.
 static int headsOfTask(int heads, int tasks) { return (heads + tasks - 1) / tasks; }
 
-/// Few rows with many keys, whose tasks of a whole row would leave threads without work: a task has half of
-/// the heads and one span of the keys. Few heads of an odd number stay together: the last half would do one
-/// again. Parts of all spans are on the stack.
-static AttentionTiles shareOutKeys(AttentionTiles tiles, const AttentionInputs &inputs, int heads) {
+/// Few rows with many keys, whose tasks of all heads would leave threads without work, one row after the
+/// other: a task has half of the heads and one span of the keys. Few heads of an odd number stay together, of
+/// one row alone: the last half would do one again. Parts of all spans are on the stack, so that many or wide
+/// heads take turns; where they are several tasks without spans, keys have to be more.
+static AttentionTiles shareOutKeys(AttentionTiles tiles, int valueWidth, int heads) {
   constexpr int fewHeads = 5, fewRows = 3, manyKeys = 256, mostFloats = 32 << 10;
-  int together = std::min<int>(StepHeads, mostFloats / (StepSpans * (inputs.valueWidth + tiles.lanes)));
+  const bool isOneTask = tiles.heads == heads;
+  int together = std::min<int>(StepHeads, mostFloats / (StepSpans * (valueWidth + tiles.lanes)));
   tiles.heads = headsOfTask(heads, (heads + together - 1) / together);
-  bool hasHalves = tiles.heads % 2 == 0 || tiles.heads > fewHeads;
+  bool hasHalves = tiles.heads % 2 == 0 || (isOneTask && tiles.heads > fewHeads);
   tiles.spanHeads = headsOfTask(tiles.heads, hasHalves ? 2 : 1);
-  tiles.serves = fewRows;
-  tiles.longerThan = manyKeys;
+  tiles.serves = hasHalves ? fewRows : 1;
+  tiles.longerThan = isOneTask ? manyKeys : 4 * manyKeys;
   return tiles;
 }
 
@@ -409,7 +411,7 @@ static std::vector<AttentionSchedule> chooseExternalStep(const CpuTarget &cpu, c
   std::vector<AttentionSchedule> schedules = {{tiles, inputs.width, inputs.valueWidth}};
   if (word.empty())
     schedules.insert(schedules.begin(),
-                     {shareOutKeys(tiles, inputs, heads), inputs.width, inputs.valueWidth});
+                     {shareOutKeys(tiles, inputs.valueWidth, heads), inputs.width, inputs.valueWidth});
   return schedules;
 }
 

@@ -341,31 +341,46 @@ TEST_P(KernelTest, AttentionRowsDoNotDependOnTheirCompany) {
   }
 }
 
-/// Of a few rows each task has a span of the keys, of more rows all: 513 keys are two spans, 8,300 sixteen.
+/// Of a few rows each task has a span of the keys, of more rows all of them: 513 keys are two spans, 8,192
+/// sixteen, 8,300 thirteen.
 TEST_P(KernelTest, LongStepsDoNotDependOnTheirCompany) {
   if (!GetParam().hasOwnFloatAttention() || GetParam().name == "baseline")
     GTEST_SKIP() << "the stage is that of avx2 or avx512";
-  int64_t seen = 0;
-  for (KernelCase kernelCase : attentionCasesOf(GetParam())) {
-    llvm::StringRef name = llvm::StringRef(kernelCase.name);
-    const bool isPlain = name == "attention_step_64" || name == "attention_step_64_bf16";
-    if (!isPlain && !name.starts_with("attention_step_64_7_over_7") &&
-        !name.starts_with("attention_step_64_20_over_4") && !name.starts_with("attention_step_64_window_140"))
-      continue;
-    ++seen;
+  const std::map<std::string, int64_t> longest = {{"attention_step_64", 8192},
+                                                  {"attention_step_64_bf16", 8300},
+                                                  {"attention_step_64_7_over_7_bf16", 1400},
+                                                  {"attention_step_64_20_over_4", 1400},
+                                                  {"attention_step_64_window_140", 1400},
+                                                  {"attention_step_96x160_bf16", 1400}};
+  for (const auto &[name, most] : longest) {
+    const KernelCase kernelCase = caseCalled(name, attentionCases());
+    SCOPED_TRACE(name);
     TestKernel kernel(kernelCase.text);
     ASSERT_TRUE(kernel.load(GetParam()));
-    kernelCase.sizes.clear();
-    for (int64_t keys : {513, isPlain ? 8300 : 1400}) {
-      auto of = [keys](int64_t rows) {
-        return Sizes{{"row", rows}, {"slot", 2}, {"capacity", keys}, {"history", keys}};
-      };
-      checkCompany(kernel, kernelCase, of(4), "row", {1, 3});
-      kernelCase.sizes.push_back(of(1));
+    mlir::Block &body = attn::KernelOp(kernel.op()).getBody().front();
+    for (int64_t keys : {int64_t(513), most}) {
+      const Sizes sizes = {{"row", 4}, {"slot", 4}, {"capacity", keys}, {"history", keys}};
+      std::vector<Array> inputs = inputsOf(kernel, kernelCase, sizes, 11);
+      inputs[4].values = {double(keys), 0, double(keys), double(keys - 1)};
+      inputs[5].values = {double(keys) / 2, 0, 5, 300}; // of windows, which begin 140 keys before
+      const Array together = kernel.run(inputs, sizes)[0];
+      for (int64_t rows : {1, 3}) {
+        std::vector<Array> fewer;
+        for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs))
+          fewer.push_back(firstOf(input, argument.getType(), "row", rows));
+        const Sizes these = {{"row", rows}, {"slot", 4}, {"capacity", keys}, {"history", keys}};
+        const Array expected = firstOf(together, body.getTerminator()->getOperand(0).getType(), "row", rows);
+        const Array alone = kernel.run(fewer, these)[0];
+        setThreads(3);
+        const Array shared = kernel.run(fewer, these)[0];
+        setThreads(1);
+        EXPECT_EQ(countDifferences(expected, alone), 0) << rows << " rows of " << keys << " keys";
+        EXPECT_EQ(countDifferences(expected, shared), 0) << rows << " rows of " << keys << " keys, threads";
+        const Array exact = reference::interpret(kernel.op(), fewer, 0)[0];
+        EXPECT_LE(largestDifference(exact, alone), kernelCase.tolerance);
+      }
     }
-    checkCases({kernelCase}, GetParam());
   }
-  EXPECT_EQ(seen, 8);
 }
 
 TEST_P(KernelTest, ProductsDoNotDependOnTheirCompany) {
@@ -688,6 +703,8 @@ TEST_P(KernelTest, AttentionFitsThePromisedStack) {
         const int64_t many = name.contains("_rounded") && GetParam().roundsRows() ? 300 : 2049;
         Sizes sizes = kernelCase.sizes.back();
         sizes["batch"] = 1, sizes["query"] = many;
+        if (sizes.count("row"))
+          sizes["row"] = 1; // a step, whose spans of keys take most
         if (sizes.count("key"))
           sizes["key"] = many;
         std::vector<Array> inputs = inputsOf(kernel, kernelCase, sizes, 5);

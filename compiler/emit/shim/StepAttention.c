@@ -420,6 +420,8 @@ static int attendPart(const step *s) {
     return askForStep(s);
   const axis *head = headsOf(s);
   const keyRange keys = rangeOf(s->bounds, rowOf(s)->min);
+  if (keys.begin >= keys.end)
+    return 0;
   const int first = keys.first + s->result->axes[2].min * keys.inSpan;
   if (first >= keys.end)
     return 0; /* nor is it merged */
@@ -440,7 +442,10 @@ static int spansOf(int keys) {
   return least((keys + inSpan - 1) / inSpan, StepSpans);
 }
 
-/* The context from its parts, with the bits of attendStep: sums begin with zeros, whose merging is exact. */
+/* What attendPart has written of one head. */
+static softmax softmaxOf(const float *part, int width) { return (softmax){part[width], part[width + 1]}; }
+
+/* The context from its parts: the first one, then what attendStep does. */
 static int mergeParts(buffer *ofSpans, buffer *bounds, int width, int keyCount, int bytes, buffer *context) {
   const axis *head = &context->axes[3];
   if (!ofSpans->host || !bounds->host || !context->host) {
@@ -456,16 +461,20 @@ static int mergeParts(buffer *ofSpans, buffer *bounds, int width, int keyCount, 
   const keyRange keys = rangeOf(bounds, context->axes[4].min);
   sums all = {(float *)context->host, head->stride, {}};
   clear(&all, head->extent, width);
-  for (int i = 0; i < head->extent; ++i) {
+  for (int i = 0; i < head->extent && keys.begin < keys.end; ++i) {
+    const float *part = (const float *)ofSpans->host + i * (long)ofSpans->axes[4].stride;
     float *into = all.context + i * all.stride;
-    const float *from = (const float *)ofSpans->host + i * (long)ofSpans->axes[4].stride;
-    for (int first = keys.first; keys.begin < keys.end && first < keys.end; first += keys.inSpan) {
-      softmax next = {from[width], from[width + 1]};
-      merge(into, &all.ofHeads[i], from, &next, width);
-      from += ofSpans->axes[2].stride;
+    for (int column = 0; column < width; column += Lanes)
+      storeFloats(into + column, loadFloats(part + column));
+    all.ofHeads[i] = softmaxOf(part, width);
+    for (int first = keys.first + keys.inSpan; first < keys.end; first += keys.inSpan) {
+      part += ofSpans->axes[2].stride;
+      const softmax next = softmaxOf(part, width);
+      merge(into, &all.ofHeads[i], part, &next, width);
     }
-    finish(into, width, bytes, all.ofHeads[i].sum);
   }
+  for (int i = 0; i < head->extent; ++i)
+    finish(all.context + i * all.stride, width, bytes, all.ofHeads[i].sum);
   return 0;
 }
 
