@@ -64,9 +64,8 @@ struct AttentionTiles {
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
   bool attendsAlone = false;                   // `external` does all of attention, by bounds
-  int spanHeads =
-      0;          // of a task that has one span of a row's keys (by an external step); 0: tasks have all keys
-  int serves = 0; // inputs of up to so many; the last tiles of a list serve any number
+  int spanHeads = 0;  // of a task that has one span of a row's keys; 0: tasks have all keys
+  int serves = 0;     // inputs of up to so many; the last tiles of a list serve any number
   int longerThan = 0; // and of more keys
 
   bool operator==(const AttentionTiles &) const = default;
