@@ -6,12 +6,16 @@
 #include "compiler/driver/MachineLimits.h"
 
 #include <algorithm>
+#include <array>
+#include <barrier>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <future>
 #include <immintrin.h>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <sys/mman.h>
@@ -29,18 +33,13 @@ struct Features {
     return (" " + text + " ").find(" " + feature + " ") != std::string::npos;
   }
 };
-} // namespace
 
-template <typename Work> static double fastest(Work work) {
-  using Clock = std::chrono::steady_clock;
-  double best = 1e9;
-  for (auto end = Clock::now() + std::chrono::milliseconds(100); Clock::now() < end;) {
-    auto start = Clock::now();
-    work();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  return best;
-}
+/// What a thread does again and again: `work` is as much as `amount`, and takes less than a millisecond.
+struct Load {
+  double amount;
+  std::function<void()> work;
+};
+} // namespace
 
 // Twelve sums: three for each of four cycles of latency. All registers start at zero (numbers that are not
 // normal are slow) and stay there.
@@ -156,7 +155,7 @@ ATTNC_TILE_LOOP(multiplyByteTiles, _tile_dpbusd)
 ATTNC_TILE_LOOP(multiplyBfloatTiles, _tile_dpbf16ps)
 
 /// Tiles come from the first cache: two and two for four products.
-__attribute__((target("amx-tile"))) static double tileLimit(ProductType type) {
+__attribute__((target("amx-tile"))) static void multiplyTiles(ProductType type) {
   static const TileData data;
   struct {
     unsigned char palette = 1, start = 0, reserved[14] = {};
@@ -165,95 +164,156 @@ __attribute__((target("amx-tile"))) static double tileLimit(ProductType type) {
   } shape;
   __asm__ volatile("" ::: "memory"); // the compiler does not know that all of it is read
   _tile_loadconfig(&shape);
-  auto work = type == ProductType::Int8 ? multiplyByteTiles : multiplyBfloatTiles;
-  double products = 16.0 * 16 * (type == ProductType::Int8 ? 64 : 32);
-  double limit = double(Rounds / 64) * 8 * 4 * 2 * products / fastest([&] { work(data); });
+  (type == ProductType::Int8 ? multiplyByteTiles : multiplyBfloatTiles)(data);
   _tile_release();
-  return limit;
 }
 
-static double floatLimit(const Features &features) {
+static Load tileLoad(ProductType type) {
+  double products = 16.0 * 16 * (type == ProductType::Int8 ? 64 : 32);
+  return {double(Rounds / 64) * 8 * 4 * 2 * products, [=] { multiplyTiles(type); }};
+}
+
+static Load floatLoad(const Features &features) {
   if (features.has("avx512f"))
-    return Rounds * 12.0 * 2 * 16 / fastest(fuseWide);
+    return {Rounds * 12.0 * 2 * 16, fuseWide};
   if (features.has("fma"))
-    return Rounds * 12.0 * 2 * 8 / fastest(fuseNarrow);
-  return Rounds * 8.0 * 2 * 4 / fastest(multiplyAndAdd);
+    return {Rounds * 12.0 * 2 * 8, fuseNarrow};
+  return {Rounds * 8.0 * 2 * 4, multiplyAndAdd};
 }
 
-static double bfloatLimit(const Features &features) {
+static std::optional<Load> bfloatLoad(const Features &features) {
   if (features.has("amx_bf16"))
-    return tileLimit(ProductType::Bf16);
-  return features.has("avx512_bf16") ? Rounds * 12.0 * 2 * 32 / fastest(sumPairs) : 0;
+    return tileLoad(ProductType::Bf16);
+  if (features.has("avx512_bf16"))
+    return Load{Rounds * 12.0 * 2 * 32, sumPairs};
+  return std::nullopt;
 }
 
 /// Sums of 32 bits: by three instructions, the first of which may saturate, or by VNNI's one.
-static double byteLimit(const Features &features) {
+static std::optional<Load> byteLoad(const Features &features) {
   if (features.has("amx_int8"))
-    return tileLimit(ProductType::Int8);
+    return tileLoad(ProductType::Int8);
   if (features.has("avx512_vnni"))
-    return Rounds * 12.0 * 2 * 64 / fastest(sumProductsWide);
+    return Load{Rounds * 12.0 * 2 * 64, sumProductsWide};
   if (features.has("avx512bw"))
-    return Rounds * 8.0 * 2 * 64 / fastest(sumSaturatingProductsWide);
+    return Load{Rounds * 8.0 * 2 * 64, sumSaturatingProductsWide};
   if (features.has("avx_vnni"))
-    return Rounds * 12.0 * 2 * 32 / fastest(sumProducts);
-  return features.has("avx2") ? Rounds * 8.0 * 2 * 32 / fastest(sumSaturatingProducts) : 0;
+    return Load{Rounds * 12.0 * 2 * 32, sumProducts};
+  if (features.has("avx2"))
+    return Load{Rounds * 8.0 * 2 * 32, sumSaturatingProducts};
+  return std::nullopt;
 }
 
-double productLimit(ProductType type, std::string_view text) {
-  const Features features{std::string(text)};
-  const double floats = floatLimit(features);
-  switch (type) {
-  case ProductType::F32:
-    return floats;
-  case ProductType::Bf16:
-    return std::max(floats, bfloatLimit(features));
-  case ProductType::Int8:
-    return std::max(floats, byteLimit(features));
+/// Bytes that lie one after the other, read in parts.
+class ReadBytes {
+public:
+  explicit ReadBytes(size_t bytes) {
+    const size_t size = (bytes + HugePage - 1) / HugePage * HugePage, stream = bytes / Streams;
+    parts = std::max<size_t>(1, stream / UsualPart);
+    part = std::max<size_t>(1, stream / parts / AtOnce) * AtOnce;
+    memory.reset(static_cast<char *>(std::aligned_alloc(HugePage, size)));
+    if (!memory)
+      return;
+    madvise(memory.get(), size, MADV_HUGEPAGE); // where it is refused, the limit is that of small pages
+    std::memset(memory.get(), 1, size);
   }
-  return 0;
-}
 
-/// Read side by side, so that the prefetchers of many pages work at once: one stream alone is slower than a
-/// matmul's tiles.
-constexpr size_t Streams = 8;
+  double bytesOfPart() const { return memory ? double(part * Streams) : 0; }
 
-double readLimit(size_t bytes) {
-  constexpr size_t HugePage = 2 << 20;
-  const size_t size = (bytes + HugePage - 1) / HugePage * HugePage,
-               part = std::max<size_t>(1, bytes / Streams / 256) * 256;
-  std::unique_ptr<char, decltype(&std::free)> memory(static_cast<char *>(std::aligned_alloc(HugePage, size)),
-                                                     &std::free);
-  if (!memory)
-    return 0;
-  madvise(memory.get(), size, MADV_HUGEPAGE); // where it is refused, the limit is that of small pages
-  std::memset(memory.get(), 1, size);
-  auto read = [&] {
-    for (size_t at = 0; at < part; at += 256)
+  void readPart() {
+    if (!memory)
+      return;
+    const char *start = memory.get() + next * part;
+    next = (next + 1) % parts;
+    for (size_t at = 0; at < part; at += AtOnce)
       for (size_t stream = 0; stream < Streams; ++stream)
-        for (size_t line = 0; line < 256; line += 64)
+        for (size_t line = 0; line < AtOnce; line += 64)
           __asm__ volatile(
               "movups (%0), %%xmm0\n movups 16(%0), %%xmm1\n"
-              "movups 32(%0), %%xmm2\n movups 48(%0), %%xmm3" ::"r"(memory.get() + stream * part + at + line)
+              "movups 32(%0), %%xmm2\n movups 48(%0), %%xmm3" ::"r"(start + stream * parts * part + at + line)
               : "xmm0", "xmm1", "xmm2", "xmm3");
-  };
-  return double(part * Streams) / fastest(read);
+  }
+
+private:
+  /// Read side by side, so that the prefetchers of many pages work at once: one stream alone is slower than a
+  /// matmul's tiles.
+  static constexpr size_t Streams = 8;
+  static constexpr size_t HugePage = 2 << 20, UsualPart = 32 << 10, AtOnce = 256;
+
+  std::unique_ptr<char, decltype(&std::free)> memory{nullptr, &std::free};
+  size_t part, parts, next = 0; // of each stream
+};
+
+using Clock = std::chrono::steady_clock;
+
+/// How much of `load` is done in a second, for a while.
+static double rateOf(const Load &load) {
+  const auto start = Clock::now();
+  Clock::duration taken;
+  double done = 0;
+  do {
+    load.work();
+    done += load.amount;
+    taken = Clock::now() - start;
+  } while (taken < std::chrono::milliseconds(10));
+  return done / std::chrono::duration<double>(taken).count();
 }
 
-double together(int threads, const std::function<double()> &limit) {
-  std::vector<double> rates(threads);
+/// What all threads do in a second together, each with a load of its own that `prepare` makes: the most of
+/// several times, in each of which they begin at once.
+static double rateTogether(int threads, const std::function<Load()> &prepare) {
+  constexpr int times = 10;
+  std::vector<std::array<double, times>> rates(threads);
+  std::promise<bool> allStarted;
+  std::shared_future<bool> mayBegin = allStarted.get_future().share();
+  std::barrier together(threads);
+  auto measure = [&](std::array<double, times> &own) {
+    if (!mayBegin.get())
+      return;
+    const Load load = prepare();
+    for (double &rate : own) {
+      together.arrive_and_wait();
+      rate = rateOf(load);
+    }
+  };
   std::vector<std::thread> running;
   running.reserve(rates.size());
   try {
-    for (double &rate : rates)
-      running.emplace_back([&] { rate = limit(); });
+    for (auto &own : rates)
+      running.emplace_back(measure, std::ref(own));
   } catch (const std::exception &) { // said below
   }
+  allStarted.set_value(running.size() == rates.size());
   for (std::thread &thread : running)
     thread.join();
   if (running.size() < rates.size())
     throw std::runtime_error("only " + std::to_string(running.size()) + " of " + std::to_string(threads) +
                              " threads could be started to measure the machine's limits");
-  return std::accumulate(rates.begin(), rates.end(), 0.0);
+  double most = 0;
+  for (int time = 0; time < times; ++time) {
+    double sum = 0;
+    for (const auto &own : rates)
+      sum += own[time];
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+double productLimit(int threads, ProductType type, std::string_view text) {
+  const Features features{std::string(text)};
+  auto limit = [&](const Load &load) { return rateTogether(threads, [&] { return load; }); };
+  const double floats = limit(floatLoad(features));
+  if (type == ProductType::F32)
+    return floats;
+  const std::optional<Load> narrow = type == ProductType::Bf16 ? bfloatLoad(features) : byteLoad(features);
+  return narrow ? std::max(floats, limit(*narrow)) : floats;
+}
+
+double readLimit(int threads, size_t bytes) {
+  return rateTogether(threads, [=]() -> Load {
+    auto memory = std::make_shared<ReadBytes>(bytes / threads);
+    return {memory->bytesOfPart(), [memory] { memory->readPart(); }};
+  });
 }
 
 } // namespace attnc

@@ -78,18 +78,20 @@ static void printLimits(std::ostream &text, const Profile &profile) {
 }
 
 std::string printProfile(const Profile &profile) {
-  size_t widest = 6;
-  for (const KernelLine &line : profile.kernels)
+  size_t widestEntry = 12, widest = 6;
+  for (const KernelLine &line : profile.kernels) {
+    widestEntry = std::max(widestEntry, line.entry.size());
     widest = std::max(widest, line.kernel.size());
+  }
   std::ostringstream text;
-  text << std::fixed << std::left << std::setw(14) << "entry" << std::setw(int(widest)) << "kernel"
-       << std::right << std::setw(9) << "calls" << std::setw(11) << "ms" << std::setw(8) << "time"
+  text << std::fixed << std::left << std::setw(int(widestEntry) + 2) << "entry" << std::setw(int(widest))
+       << "kernel" << std::right << std::setw(9) << "calls" << std::setw(11) << "ms" << std::setw(8) << "time"
        << std::setw(12) << "MFLOP" << std::setw(11) << "MB" << std::setw(10) << "GFLOP/s" << std::setw(8)
        << "GB/s" << std::setw(8) << "limit" << '\n';
   for (const KernelLine &line : profile.kernels) {
     const double perSecond = 1e-6 / std::max(line.milliseconds, 1e-6);
-    text << std::left << std::setw(14) << line.entry << std::setw(int(widest)) << line.kernel << std::right
-         << std::setprecision(0) << std::setw(9) << line.calls << std::setw(11)
+    text << std::left << std::setw(int(widestEntry) + 2) << line.entry << std::setw(int(widest))
+         << line.kernel << std::right << std::setprecision(0) << std::setw(9) << line.calls << std::setw(11)
          << amount(line.milliseconds, 3) << std::setprecision(1) << std::setw(7)
          << 100 * line.milliseconds / profile.milliseconds << '%' << std::setw(12)
          << amount(line.operations * 1e-6, 1) << std::setw(11) << amount(line.bytes * 1e-6, 2)

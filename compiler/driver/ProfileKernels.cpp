@@ -45,9 +45,7 @@ Profile measureLimits(const Model &model, const nlohmann::json &manifest, int th
     return std::find(products.begin(), products.end(), type) != products.end();
   };
   Profile profile;
-  const auto limitOf = [&](ProductType type) {
-    return together(threads, [&] { return productLimit(type, features); });
-  };
+  const auto limitOf = [&](ProductType type) { return productLimit(threads, type, features); };
   profile.arithmeticLimit = limitOf(ProductType::F32);
   if (multiplies(ProductType::Int8))
     profile.int8Limit = limitOf(ProductType::Int8);
@@ -55,7 +53,7 @@ Profile measureLimits(const Model &model, const nlohmann::json &manifest, int th
     profile.bf16Limit = limitOf(ProductType::Bf16);
   const size_t largest = std::max<size_t>(size_t(128) << 20, manifest["weights"]["bytes"]);
   for (size_t bytes = size_t(512) << 10; bytes <= largest; bytes *= 4) // from the second caches to memory
-    profile.readLimits[double(bytes)] = together(threads, [&] { return readLimit(bytes / threads); });
+    profile.readLimits[double(bytes)] = readLimit(threads, bytes);
   return profile;
 }
 

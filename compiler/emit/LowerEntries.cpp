@@ -14,7 +14,7 @@ using namespace mlir;
 namespace attnc {
 namespace {
 
-/// The function of HalideShim.c that spreads what was computed of some sentences.
+/// The function of SpreadSentences.c that spreads what was computed of some sentences.
 constexpr StringLiteral SpreadSentences = "attnc_spread_sentences";
 
 void declareSpread(OpBuilder &builder, Location loc) {

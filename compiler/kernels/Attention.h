@@ -39,9 +39,10 @@ struct AttentionInputs {
   /// Of a step: the slot of keys and values in `memory` that each row reads, one for all keys or (key x row)
   /// one for each. Not defined where keys and values are not read so.
   Halide::ImageParam slots;
-  int keyAxis = 1;          // of `memory`, with slots: 1, or 2 in width x key head x key x slot
-  bool onlyBounded = false; // a query sees exactly the keys from its own `keyStart` to its own `keyEnd`
-  int width = 0;            // of queries and keys
+  int keyAxis = 1;            // of `memory`, with slots: 1, or 2 in width x key head x key x slot
+  bool onlyBounded = false;   // a query sees exactly the keys from its own `keyStart` to its own `keyEnd`
+  bool headsAreTasks = false; // one head a task: batches may be small, and a head's keys lie together
+  int width = 0;              // of queries and keys
   int valueWidth = 0;
 };
 

@@ -89,7 +89,8 @@ static Accumulator buildExternal(const LinearInputs &inputs, MatmulTile tile, co
   return result;
 }
 
-/// Inputs of a row that is widened as a whole: eight rows are 128 KiB on the stack.
+/// Inputs of a row that is widened as a whole: sixteen rows, which tiles share weights for, are 256 KiB on
+/// the stack.
 constexpr int MostWidened = 4096;
 
 /// A stage that widens the rows of a tile before it multiplies: a broadcast reads a float at once, and takes

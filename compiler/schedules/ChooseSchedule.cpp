@@ -220,7 +220,7 @@ ProductTiles chooseProduct(const CpuTarget &cpu, const ProductInputs &inputs) {
   if (inputs.columns > 0) // blocks that leave no rest, of one vector at least
     tiles.columns = std::max(lanesDividing(inputs.columns, tiles.columns), cpu.lanes);
   const bool isWhole = inputs.terms > 0 && inputs.terms % tiles.terms == 0;
-  constexpr int turnedLanes = 4; // 8 and 16 were slower: stores are as wide as the shuffles before them
+  constexpr int turnedLanes = 4; // stores are as wide as the shuffles before them
   if (inputs.isTransposed && isWhole && tiles.terms % turnedLanes == 0)
     tiles.turnedLanes = turnedLanes;
   return tiles;
@@ -373,8 +373,9 @@ static int headsOfTask(int heads, int tasks) { return (heads + tasks - 1) / task
 
 /// Few rows with many keys, whose tasks of all heads would leave threads without work, one row after the
 /// other: a task has half of the heads and one span of the keys. Few heads of an odd number stay together, of
-/// one row alone: the last half would do one again. Parts of all spans are on the stack, so that many or wide
-/// heads take turns; where they are several tasks without spans, keys have to be more.
+/// one row alone, and so do those of an odd number that take turns: the last half would do one again. Parts
+/// of all spans are on the stack, so that many or wide heads take turns; where they are several tasks without
+/// spans, keys have to be more.
 static AttentionTiles shareOutKeys(AttentionTiles tiles, int valueWidth, int heads) {
   constexpr int fewHeads = 5, fewRows = 3, manyKeys = 256, mostFloats = 32 << 10;
   const bool isOneTask = tiles.heads == heads;
@@ -409,7 +410,7 @@ static std::vector<AttentionSchedule> chooseExternalStep(const CpuTarget &cpu, c
   tiles.external = cpu.hasNarrowVectors() ? &narrow : &wide;
   tiles.attendsAlone = true;
   std::vector<AttentionSchedule> schedules = {{tiles, inputs.width, inputs.valueWidth}};
-  if (word.empty())
+  if (word.empty() && !inputs.headsAreTasks)
     schedules.insert(schedules.begin(),
                      {shareOutKeys(tiles, inputs.valueWidth, heads), inputs.width, inputs.valueWidth});
   return schedules;

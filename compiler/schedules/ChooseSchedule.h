@@ -64,7 +64,7 @@ std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const Atten
                                                const ScheduleChoice &choice = {});
 
 /// Queries one by one: of a step, and a few of a graph, where that takes less time than a block of them.
-/// `heads`: as many may be worked on side by side.
+/// `heads`: as many may be worked on side by side; 1 where `inputs` has them as tasks.
 std::vector<AttentionSchedule> chooseStepAttention(const CpuTarget &cpu, const AttentionInputs &inputs,
                                                    int heads, const ScheduleChoice &choice = {});
 

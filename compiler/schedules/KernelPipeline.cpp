@@ -227,6 +227,7 @@ void PipelineBuilder::readCaches(mlir::Value key, mlir::Value value, AttentionIn
 AttentionInputs PipelineBuilder::attentionInputs(const AttentionMatch &match) {
   mlir::Value query = match.products->getOperand(0), key = match.products->getOperand(1);
   attn::MatmulOp context = match.context;
+  const RankedTensorType queries = typeOf(query);
   AttentionInputs inputs;
   inputs.query = region.tensor(query);
   inputs.key = region.tensor(key);
@@ -237,10 +238,12 @@ AttentionInputs PipelineBuilder::attentionInputs(const AttentionMatch &match) {
     inputs.term = region.additiveTerm(additive);
   if (match.isRounded())
     inputs.memory = region.memory({key, context.getRhs()});
-  else if (typeOf(query).getDimSize(2) == 1)
+  else if (queries.getDimSize(2) == 1)
     readCaches(key, context.getRhs(), inputs);
   inputs.queryFactor = match.onlyBounded ? match.factor * Log2E : match.factor;
   inputs.onlyBounded = match.onlyBounded;
+  inputs.headsAreTasks =
+      queries.isDynamicDim(1) || (kernel->hasAttr("attn.graph") && queries.getDimSize(1) > 1);
   inputs.width = widthOf(query);
   inputs.valueWidth = widthOf(context.getRhs());
   return inputs;
@@ -276,8 +279,7 @@ std::vector<AttentionSchedule> PipelineBuilder::chooseWays(const AttentionInputs
                                                            RankedTensorType queries,
                                                            const ScheduleChoice &choice) const {
   const bool isOfGraph = kernel->hasAttr("attn.graph"), isOneQuery = queries.getDimSize(2) == 1;
-  // In graphs each head is a task: batches may be small, and a head's keys lie together.
-  int heads = queries.isDynamicDim(1) || isOfGraph ? 1 : int(queries.getDimSize(1));
+  const int heads = inputs.headsAreTasks ? 1 : int(queries.getDimSize(1));
   std::vector<AttentionSchedule> ways;
   // In a model, what a query gives must not depend on how many there are.
   if (isOneQuery || (queries.isDynamicDim(2) && isOfGraph))

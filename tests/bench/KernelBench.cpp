@@ -215,9 +215,9 @@ struct Limits {
 
 Limits limitsOf(const Variant &variant) {
   const std::string features = llvm::cantFail(attnc::parseTargets(variant.halide)).front().features;
-  Limits limits{{}, attnc::readLimit(4 * 512 * 32000)};
+  Limits limits{{}, attnc::readLimit(1, 4 * 512 * 32000)};
   for (ProductType type : {ProductType::F32, ProductType::Bf16, ProductType::Int8})
-    limits.operations[type] = attnc::productLimit(type, features);
+    limits.operations[type] = attnc::productLimit(1, type, features);
   if (!variant.roundsRows()) // it widens bfloat16, whatever its processors have
     limits.operations[ProductType::Bf16] = limits.operations[ProductType::F32];
   return limits;
@@ -243,7 +243,7 @@ void measure(const Measurement &what, const Variant &variant, const Limits &limi
   double seconds = kernel.fastestRun(inputs, what.sizes);
   // Other programs share the memory's bandwidth: the limit is taken right after the kernel as well.
   if (what.bytes > 0)
-    bandwidth = std::max(bandwidth, attnc::readLimit(size_t(what.bytes)));
+    bandwidth = std::max(bandwidth, attnc::readLimit(1, size_t(what.bytes)));
   // What takes longer at the limit, sums or reading, is what the kernel is held against.
   bool reads = what.bytes / bandwidth > what.operations / arithmetic;
   double rate = (reads ? what.bytes : what.operations) / seconds;

@@ -49,11 +49,10 @@ nlohmann::ordered_json limitsOf(int threads) {
   for (const auto &[name, type] :
        {std::pair("f32", attnc::ProductType::F32), std::pair("bf16", attnc::ProductType::Bf16),
         std::pair("int8", attnc::ProductType::Int8)})
-    limits["operations"][name] = attnc::together(threads, [&] { return attnc::productLimit(type, all); });
+    limits["operations"][name] = attnc::productLimit(threads, type, all);
   for (size_t megabytes : {1, 4, 16, 32, 64, 144}) {
     const size_t bytes = megabytes << 20;
-    limits["read"][std::to_string(bytes)] =
-        attnc::together(threads, [=] { return attnc::readLimit(bytes / threads); });
+    limits["read"][std::to_string(bytes)] = attnc::readLimit(threads, bytes);
   }
   return limits;
 }

@@ -3,6 +3,7 @@
 """The benchmark with peers, as far as it goes without them: which rows there are, and what is written of results. Where
 torch and transformers are, also whether the tolerances find wrong outputs."""
 
+import contextlib
 import importlib.util
 import json
 import pathlib
@@ -80,6 +81,11 @@ class Limits(unittest.TestCase):
     def test_a_type_without_limit_has_no_share(self):
         self.assertIsNone(limit_seconds(Row("encode", "int8", 1, length=128), LIMITS))
 
+    def test_the_higher_ones_count(self):
+        one = [{"threads": 1, "operations": {"f32": 1, "int8": 5}, "read": {"64": 3}}]
+        other = [{"threads": 1, "operations": {"f32": 2, "int8": 4}, "read": {"64": 2}}]
+        self.assertEqual([{"threads": 1, "operations": {"f32": 2, "int8": 5}, "read": {"64": 3}}], best_limits(one, other))
+
 
 @unittest.skipUnless(importlib.util.find_spec("torch") and importlib.util.find_spec("transformers"), "no PyTorch")
 class Tolerances(unittest.TestCase):
@@ -130,11 +136,9 @@ class Tolerances(unittest.TestCase):
                 self.doCleanups()
 
 
-class Limits(unittest.TestCase):
-    def test_the_higher_ones_count(self):
-        one = [{"threads": 1, "operations": {"f32": 1, "int8": 5}, "read": {"64": 3}}]
-        other = [{"threads": 1, "operations": {"f32": 2, "int8": 4}, "read": {"64": 2}}]
-        self.assertEqual([{"threads": 1, "operations": {"f32": 2, "int8": 5}, "read": {"64": 3}}], best_limits(one, other))
+def places(*names):
+    """A page with nothing but places for tables."""
+    return "".join(f"<!-- written by tests/bench/peers on {name} -->\n<!-- until here -->\n" for name in names)
 
 
 class Written(unittest.TestCase):
@@ -142,7 +146,6 @@ class Written(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory(prefix="attnc-peers-")
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
-        (self.folder / "images").mkdir()
 
     def write(self, page, *rows):
         report = {"started": "today", "machine": "m", "versions": {"attnc": "x"}, "peers": ["CTranslate2", "PyTorch"],
@@ -180,8 +183,7 @@ class Written(unittest.TestCase):
         row = result(Row("decode", "f32", 1), {"attnc": 320.0, "CTranslate2": 480.0, "PyTorch": 1280.0},
                      best_peer="PyTorch", ratio={"minimum": 4.0, "median": 4.0})
         row |= {"wrong": ["CTranslate2"], "difference": {"CTranslate2": 2.2}}
-        done = self.write("".join(f"<!-- written by tests/bench/peers on {place} -->\n<!-- until here -->\n"
-                                  for place in ("m", "all machines")), row)
+        done = self.write(places("m", "all machines"), row)
         self.assertEqual(0, done.returncode, done.stderr)
         page = (self.folder / "performance.md").read_text()
         self.assertIn("| f32 1t batch 1 beam 1 | 100 | 67* | **25** | 4.00 (4.00), 1.50* |", page)
@@ -194,11 +196,10 @@ class Written(unittest.TestCase):
         times = {"attnc": 10.0, "CTranslate2": 14.0, "PyTorch": 30.0}
         rows = [result(Row("decode", "int8", threads), times, best_peer="CTranslate2", ratio={"minimum": 1.4, "median": 1.4})
                 for threads in (1, 2)]
-        rows[0]["starting"] = {"load": 3.25, "first_step": 1.5, "tenth_step": 1.0}
+        rows[0]["starting"] = {"load": 3.25, "first_token": 4.5, "first_step": 1.5, "tenth_step": 1.0}
         rows.append(result(Row("attention", "f32", 1, length=512), times, best_peer="CTranslate2",
                            ratio={"minimum": 1.4, "median": 1.4}))
-        done = self.write("".join(f"<!-- written by tests/bench/peers on {place} -->\n<!-- until here -->\n"
-                                  for place in ("m", "all machines")), *rows)
+        done = self.write(places("m", "all machines"), *rows)
         self.assertEqual(0, done.returncode, done.stderr)
         page = (self.folder / "performance.md").read_text()
         self.assertIn("| one thread, beside the best peer | aim | m |\n|---|---|---|\n"
@@ -207,22 +208,49 @@ class Written(unittest.TestCase):
                       "| decode int8 batch 1 beam 1 | 1.8 | 1.40 |\n\n"
                       "| one thread, beside PyTorch | aim | m |\n|---|---|---|\n"
                       "| attention f32 512 | 1.1 | **3.00** |\n\n| share of the limit | m |\n", page)
-        self.assertIn("| int8 1t batch 1 beam 1 | 3.2 | 1.50 | 1.00 |", page)
+        self.assertIn("| attnc | loading | first token, with the encoder | first step | tenth step |\n|---|---|---|---|---|\n"
+                      "| int8 1t batch 1 beam 1 | 3.25 | 4.50 | 1.50 | 1.00 |", page)
+        self.assertNotIn("Behind the best peer", page)
+
+    def test_all_rows_that_are_behind_are_named(self):
+        rows = [result(Row("matmul", "bf16", 2, shape=(256, 2048, 512)), {"attnc": 10.0, "PyTorch": times}, best_peer="PyTorch",
+                       ratio={"minimum": times / 10, "median": 1.0}) for times in (9.12, 9.96)]
+        rows[1]["name"] = "as fast"
+        self.assertEqual(0, self.write(places("m", "all machines"), *rows).returncode)
+        self.assertIn("* Behind the best peer on `m`: matmul bf16 2t 256 x 2048 x 512 (0.91).\n",
+                      (self.folder / "performance.md").read_text())
+
+    def test_the_readme_has_the_numbers_in_short(self):
+        docs = self.folder / "docs"
+        docs.mkdir()
+        readme = self.folder / "README.md"
+        readme.write_text("before\n" + places("all machines, in short"))
+        rows = [result(Row("decode", "f32", 1, batch=batch), {"attnc": 10.0, "PyTorch": ratio * 10}, best_peer="PyTorch",
+                       ratio={"minimum": ratio, "median": ratio}) for batch, ratio in ((1, 1.24), (8, 2.0))]
+        self.folder = docs
+        self.assertEqual(0, self.write(places("m", "all machines"), *rows).returncode)
+        self.assertIn("decodes 1.2 to 2.0 times as fast in\nfloat32, - in bfloat16", readme.read_text())
+        self.assertTrue((docs / "images" / "performance-m-short.svg").is_file())
+
+    def test_rows_that_were_measured_before_are_not_lost(self):
+        one, two = (result(Row("decode", "f32", threads), {"attnc": 10.0}) for threads in (1, 2))
+        self.assertEqual(0, self.write(places("m", "all machines"), one, two).returncode)
+        done = self.write(places("m", "all machines"), one)
+        self.assertEqual(2, done.returncode)
+        self.assertIn("has rows that the new tables would lack, as 'decode f32 2t batch 1 beam 1'", done.stderr)
+        self.assertEqual(0, self.write(places("m", "all machines"), two, one).returncode)
 
     def test_peers_that_more_threads_slow_down_are_named(self):
         rows = [result(Row("decode", "int8", threads), {"attnc": 320.0 / threads, "CTranslate2": 600.0 + threads})
                 for threads in (1, 2)]
-        page = "".join(f"<!-- written by tests/bench/peers on {place} -->\n<!-- until here -->\n"
-                       for place in ("m", "all machines"))
-        done = self.write(page, *rows)
+        done = self.write(places("m", "all machines"), *rows)
         self.assertEqual(0, done.returncode, done.stderr)
         page = (self.folder / "performance.md").read_text()
         self.assertIn("* CTranslate2 is slower with two threads than with one: decode int8 batch 1 beam 1.", page)
         self.assertNotIn("attnc is slower", page)
 
     def test_a_new_machine_gets_a_section(self):
-        overview = "<!-- written by tests/bench/peers on all machines -->\n<!-- until here -->\n"
-        done = self.write(overview, result(Row("decode", "int8", 1), {"PyTorch": 100.0}))
+        done = self.write(places("all machines"), result(Row("decode", "int8", 1), {"PyTorch": 100.0}))
         self.assertEqual(0, done.returncode, done.stderr)
         page = (self.folder / "performance.md").read_text()
         self.assertIn("\n\n## m\n\n<!-- written by tests/bench/peers on m -->\nm; attnc x; one run of 3 rounds", page)
@@ -233,17 +261,37 @@ class Written(unittest.TestCase):
         done = self.write("no place\n")
         self.assertEqual(2, done.returncode)
         self.assertIn("has no place for the table of all machines", done.stderr)
-        self.assertEqual(["images", "performance.md", "results.json"], sorted(file.name for file in self.folder.iterdir()))
+        self.assertEqual(["performance.md", "results.json"], sorted(file.name for file in self.folder.iterdir()))
 
     def test_results_that_are_none_are_errors(self):
         page = self.folder / "performance.md"
-        page.write_text("<!-- written by tests/bench/peers on all machines -->\n<!-- until here -->\n")
+        page.write_text(places("all machines"))
         for name, text in (("list.json", "[]"), ("none.json", "{"), ("nothing.json", None)):
             if text:
                 (self.folder / name).write_text(text)
             done = peers("--write", self.folder / name, "--output", self.folder, "--machine", "m")
             self.assertEqual(2, done.returncode)
             self.assertIn(name, done.stderr.splitlines()[-1])
+
+
+@unittest.skipUnless(importlib.util.find_spec("numpy"), "no numpy")
+class Failures(unittest.TestCase):
+    def test_what_attnc_cannot_compile_is_a_failure(self):
+        from attnc import Attnc
+        from worker import Failed
+        scratch = tempfile.TemporaryDirectory(prefix="attnc-peers-")
+        self.addCleanup(scratch.cleanup)
+        row = Row("attention", "f32", 1, length=128)
+        for says, reason in (("attnc: error: no memory", "cannot compile: no memory"), ("", "cannot compile: no message")):
+            compiler = pathlib.Path(scratch.name) / "attnc"
+            compiler.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n")
+            compiler.chmod(0o755)
+            attnc = Attnc(compiler, pathlib.Path(scratch.name))
+            with contextlib.redirect_stdout(None):
+                attnc.prepare([row], keep=False)
+            for ask in (lambda: attnc.times(row, 1), lambda: attnc.output(row)):
+                with self.assertRaisesRegex(Failed, reason):
+                    ask()
 
 
 class Ratios(unittest.TestCase):

@@ -67,6 +67,15 @@ TEST(ChooseScheduleTest, HeadsOfAStepAreSharedOutAsChosen) {
   }
 }
 
+TEST(ChooseScheduleTest, KeysAreSharedOutWhereTasksHaveAllHeads) {
+  const CpuTarget cpu = describeCpu(Halide::Target(llvm::cantFail(parseTargets("zen4")).front().target));
+  AttentionInputs inputs = attentionInputs();
+  EXPECT_EQ(chooseStepAttention(cpu, inputs, 8).size(), 2u);
+  EXPECT_EQ(chooseStepAttention(cpu, inputs, 1).size(), 2u);
+  inputs.headsAreTasks = true;
+  EXPECT_EQ(chooseStepAttention(cpu, inputs, 1).size(), 1u);
+}
+
 TEST(ChooseScheduleTest, EachWordOfEachParameterChangesSomeSchedule) {
   for (const ScheduleParameter &parameter : scheduleParameters())
     for (std::string_view word : parameter.words)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A task is a block of queries of one head and batch row, or several where keys are many, or, one by one, a
-// query of a group of heads that lie side by side (a step's are all of them).
+// query of some heads that lie side by side, or one span of its keys.
 
 #include "compiler/kernels/Archetype.h"
 #include "compiler/kernels/Math.h"
@@ -104,7 +104,9 @@ private:
 
   void scheduleResult(Stage stage) {
     Var inBlock("inBlock"), group("group");
-    if (oneQuery) // the last task has as many heads as the others: some may be those of the one before
+    // The last task has as many heads as the others: some may be those of the one before, which are written
+    // twice, with the same bits.
+    if (oneQuery)
       stage.split(s.head, group, s.head, tiles.heads, TailStrategy::ShiftInwards)
           .reorder(s.width, s.head, s.query, group, s.batch)
           .fuse(s.query, group, level)
@@ -161,7 +163,7 @@ private:
       scheduleParts();
   }
 
-  /// Of one row after the other.
+  /// Of one row after the other. The last heads may be written twice, as those of the result.
   void scheduleParts() {
     const int columns = p.valueWidth + tiles.lanes;
     Var group("headGroup"), task("spanTask");

@@ -10,8 +10,8 @@ row all outputs are compared with PyTorch's in float32; then blocks of requests 
 
 The packages come from PyPI into a virtual environment in --work (some 5 GB with what torch brings along), which is kept, as
 are the models. --work has results.json, written after each row; --output gets performance-MACHINE.json,
-images/performance-MACHINE.svg, and in performance.md the tables of that machine (a section of its own at the end if there is
-none) and the first one, of all. All rows take more than an hour, --quick about ten minutes; the machine should do nothing else.
+images/performance-MACHINE.svg (and -short.svg), and in performance.md the tables of that machine (a section of its own at the
+end if there is none) and the first ones, of all machines. All rows take more than an hour, --quick about ten minutes; the machine should do nothing else.
 The exit code is 1 where attnc fails or its outputs are wrong.
 """
 
@@ -92,15 +92,18 @@ def run(options: argparse.Namespace) -> dict:
 
 
 def write(report: dict, folder: pathlib.Path, machine: str) -> None:
-    from overview import overview
+    from overview import ONE_THREAD, in_short, overview
     from picture import draw
-    from report import OVERVIEW, add_place, markdown, picture_of, replace_in
+    from report import IN_SHORT, OVERVIEW, add_place, has_place, markdown, picture_of, replace_in, short_picture_of
     add_place(folder / "performance.md", machine)
     (folder / "images").mkdir(exist_ok=True)
     (folder / f"performance-{machine}.json").write_text(json.dumps(report, indent=1) + "\n")
     draw(report, folder / picture_of(machine))
+    draw(report, folder / short_picture_of(machine), ONE_THREAD.aims)
     replace_in(folder / "performance.md", markdown(report, machine), machine)
     replace_in(folder / "performance.md", overview(folder), OVERVIEW)
+    if (readme := folder.resolve().parent / "README.md").is_file() and has_place(readme, IN_SHORT):
+        replace_in(readme, in_short(folder), IN_SHORT)
 
 
 def is_right(row: dict) -> bool:

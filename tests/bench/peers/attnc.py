@@ -14,7 +14,7 @@ import numpy
 from formats import matmul_file
 from inputs import attention_inputs, matmul_input, matmul_weights, sources
 from rows import HEADS, HEAD_WIDTH, INNER, LAYERS, PAD, VOCABULARY, WIDTH, Row
-from worker import SLOWEST, Failed, Missing, pinned
+from worker import SLOWEST, Failed, pinned
 
 ENCODER = f"""name: encoder
 weights:
@@ -36,6 +36,9 @@ model:
   vocabulary: {{source: {VOCABULARY}}}
   tokens: {{source_end: 0, pad: {PAD}}}
 """
+
+# What a fresh process waits for, and a later step; `first_token` has the encoder before the first step.
+STARTING = ("load", "first_token", "first_step", "tenth_step")
 
 # As OpenVINO's: what int8 leaves is bf16 where the machine has it.
 FAST_INT8 = "types: {attention: bf16}\n"
@@ -115,11 +118,15 @@ def sizes_of(row: Row) -> dict[str, int]:
     return sizes if row.task == "causal" else sizes | {"key": row.length}
 
 
+def first_line(text: str) -> str:
+    return next(iter(text.strip().splitlines()), "no message")
+
+
 class Attnc:
     def __init__(self, attnc: pathlib.Path, folder: pathlib.Path):
         self.attnc, self.folder = attnc, folder
-        self.lacks: dict[tuple[str, str], str] = {}  # what could not be compiled, and why
-        self.reports: dict[Row, list[dict]] = {}     # of requests that were timed
+        self.uncompiled: dict[tuple[str, str], str] = {}  # what could not be compiled, and why
+        self.reports: dict[Row, list[dict]] = {}          # of requests that were timed
 
     def bundle(self, row: Row) -> pathlib.Path:
         return self.folder / "bundles" / f"{spec_name(row)}-{row.dtype}"
@@ -131,7 +138,7 @@ class Attnc:
         done = subprocess.run([self.attnc, "compile", spec, "--dtype", row.dtype, "--target", "host", "-o",
                                self.bundle(row)], capture_output=True, text=True)
         if done.returncode != 0:
-            self.lacks[key] = done.stderr.strip().splitlines()[0].removeprefix("attnc: error: ")
+            self.uncompiled[key] = "cannot compile: " + first_line(done.stderr).removeprefix("attnc: error: ")
 
     def prepare(self, rows: list[Row], keep: bool) -> None:
         """`keep` measures bundles that were compiled before."""
@@ -139,8 +146,8 @@ class Attnc:
             if not (keep and self.bundle(row).exists()):
                 print(f"compiling {spec_name(row)} in {row.dtype}", flush=True)
                 self.compile(row)
-            if (spec_name(row), row.dtype) in self.lacks:
-                print(f"  attnc cannot: {self.lacks[spec_name(row), row.dtype]}", flush=True)
+            if (spec_name(row), row.dtype) in self.uncompiled:
+                print(f"  attnc {self.uncompiled[spec_name(row), row.dtype]}", flush=True)
             elif (weights := self.bundle(row) / "weights.safetensors").exists():
                 forget(weights)
 
@@ -150,12 +157,12 @@ class Attnc:
         except subprocess.TimeoutExpired:
             raise Failed(f"takes more than {SLOWEST} seconds") from None
         if done.returncode != 0:
-            raise Failed(f"exit code {done.returncode}: {done.stderr.strip().splitlines()[0] if done.stderr else ''}")
+            raise Failed(f"exit code {done.returncode}: {first_line(done.stderr)}")
         return done.stdout
 
     def require(self, row: Row) -> None:
-        if reason := self.lacks.get((spec_name(row), row.dtype)):
-            raise Missing(reason)
+        if reason := self.uncompiled.get((spec_name(row), row.dtype)):
+            raise Failed(reason)
 
     def times(self, row: Row, seconds: float) -> list[float]:
         self.require(row)
@@ -172,26 +179,29 @@ class Attnc:
 
     def starting(self, row: Row) -> dict[str, float]:
         """Least milliseconds of what one sentence waits for once, and of a later step to compare with; of other rows nothing."""
-        if row.task != "decode" or row.batch * row.beam > 1:
-            return {}
         reports = self.reports.get(row, [])
-        return {what: min(report[f"ms_{what}"] for report in reports) for what in ("load", "first_step", "tenth_step") if reports}
+        if row.task != "decode" or row.batch * row.beam > 1 or not reports:
+            return {}
+        return {what: min(report[f"ms_{what}"] for report in reports) for what in STARTING}
 
     def output(self, row: Row):
         self.require(row)
         if row.task == "decode":
-            lines = self.call(self.attnc, "run", self.bundle(row), "--ids", "--beam", row.beam, "--min-length", row.length,
-                              "--max-length", row.length, "--length-penalty", 0, "--suppress-tokens", PAD,
-                              text=ids_text(row))
-            return [list(map(int, line.split())) for line in lines.splitlines()]
+            lines = self.run(row, "--beam", row.beam, "--min-length", row.length, "--max-length", row.length,
+                             "--length-penalty", 0, "--suppress-tokens", PAD)
+            return [list(map(int, line.split())) for line in lines]
         if row.task == "encode":
-            lines = self.call(self.attnc, "run", self.bundle(row), "--ids", "--vectors", "tokens", "--json",
-                              text=ids_text(row)).splitlines()
+            lines = self.run(row, "--vectors", "tokens", "--json")
             return numpy.array([json.loads(line)["vectors"] for line in lines], numpy.float32)
         return self.call_graph(row)
 
+    def run(self, row: Row, *arguments) -> list[str]:
+        """The lines that come out, with as many sentences at once, and threads, as are timed."""
+        return self.call(*pinned(row.threads), self.attnc, "run", self.bundle(row), "--ids", "--batch", row.batch,
+                         "--threads", row.threads, *arguments, text=ids_text(row)).splitlines()
+
     def call_graph(self, row: Row) -> numpy.ndarray:
-        """Calls the bundle's library from here, on one thread."""
+        """Calls the bundle's library from here, always on one thread."""
         sys.path.append(str(pathlib.Path(__file__).parents[2] / "end-to-end"))
         from kernel_call import Bundle
         ctypes.CDLL(None).syscall(158, 0x1023, 18)  # arch_prctl: asks for AMX's tiles, as the runtime does

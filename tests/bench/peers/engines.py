@@ -6,6 +6,7 @@ that name, which makes all ready for a row and returns what is to be timed: a ca
 `decode`, an array for the others.
 """
 
+import os
 import pathlib
 from collections.abc import Callable
 
@@ -179,15 +180,14 @@ class OnnxRuntime:
 
 class OpenVino:
     """The cache is a state inside the model. Linears of int8 quantise rows by ranges that samples had; in a step of one
-    row, which is faster so, weights are compressed and the row is quantised as it comes. Other operations of int8 are
-    bf16 where the machine has instructions for it."""
+    row, which is faster so, weights are compressed and the row is quantised as it comes. What int8 leaves over has the type
+    that the environment says (worker.make_worker)."""
 
     def __init__(self, folder: pathlib.Path, dtype: str, threads: int):
         import openvino
         self.library, self.folder, self.dtype = openvino, folder, dtype
         self.core = openvino.Core()
-        has_bf16 = {"avx512_bf16", "amx_bf16"} & set(pathlib.Path("/proc/cpuinfo").read_text().split())
-        precision = "bf16" if dtype == "bf16" or (dtype == "int8" and has_bf16) else "f32"
+        precision = os.environ.get("PEERS_INT8_REST", "f32") if dtype == "int8" else dtype
         self.config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
                        "INFERENCE_PRECISION_HINT": precision, "KV_CACHE_PRECISION": precision}
         if dtype == "int8":

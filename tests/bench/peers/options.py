@@ -61,6 +61,16 @@ def check_tools(parser: argparse.ArgumentParser, options: argparse.Namespace) ->
             parser.error(f"{flag} is '{file}', which is not a file")
 
 
+def check_rows(parser: argparse.ArgumentParser, file: pathlib.Path, names: set[str]) -> None:
+    """Tables are written whole: rows that were measured before are not to be lost."""
+    if not file.is_file():
+        return
+    before = {row["name"] for row in read_report(parser, file)["rows"]} & {row.name for row in all_rows()}
+    if lost := sorted(before - names):
+        parser.error(f"{file} has rows that the new tables would lack, as '{lost[0]}': measure them as well, or "
+                     "remove the file, or give another --machine")
+
+
 def check_output(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if not options.machine:
         parser.error("--output needs --machine")
@@ -78,11 +88,15 @@ def read_report(parser: argparse.ArgumentParser, path: pathlib.Path) -> dict:
     try:
         report = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        parser.error(f"--write: {path}: {error}")
+        parser.error(f"{path}: {error}")
     needed = {"machine", "versions", "peers", "rounds", "started", "limits", "rows"}
     if not isinstance(report, dict) or not needed <= report.keys():
-        parser.error(f"--write: {path} is not a results.json of this program")
+        parser.error(f"{path} is not a results.json of this program")
     return report
+
+
+def earlier_file(options: argparse.Namespace) -> pathlib.Path:
+    return options.output / f"performance-{options.machine}.json"
 
 
 def read_options(description: str) -> argparse.Namespace:
@@ -97,8 +111,11 @@ def read_options(description: str) -> argparse.Namespace:
         parser.error("--write needs --output")
     if options.output:
         check_output(parser, options)
+        if not options.write:
+            check_rows(parser, earlier_file(options), {row.name for row in options.rows})
     if options.write:
         options.write = read_report(parser, options.write)
+        check_rows(parser, earlier_file(options), {row["name"] for row in options.write["rows"]})
     else:
         check_tools(parser, options)
     return options

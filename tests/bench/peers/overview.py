@@ -5,6 +5,7 @@ measured, what the project aims at, and the shares of the limits."""
 import dataclasses
 import json
 import pathlib
+from collections.abc import Iterable
 
 from ratios import ratio_to, ratio_to_wrong
 from report import share_of_limit
@@ -96,8 +97,41 @@ def render_shares(reports: dict[str, dict]) -> str:
     return "\n".join(lines) + "\n" if len(lines) > 2 else ""
 
 
+def render_slower(reports: dict[str, dict]) -> str:
+    """Of each machine the rows in which attnc is behind the best peer, whatever the table that they are in."""
+    lines = []
+    for machine, report in reports.items():
+        ratios = {row["name"]: ratio_of(row, "") for row in report["rows"]}
+        slower = [f"{name} ({cell(ratio, None)})" for name, ratio in ratios.items() if ratio and round(ratio.times, 2) < 1]
+        if slower:
+            lines.append(f"* Behind the best peer on `{machine}`: {', '.join(slower)}.\n")
+    return "".join(lines)
+
+
+def read_reports(folder: pathlib.Path) -> dict[str, dict]:
+    """By machine."""
+    return {file.stem.removeprefix("performance-"): json.loads(file.read_text())
+            for file in sorted(folder.glob("performance-*.json"))}
+
+
 def overview(folder: pathlib.Path) -> str:
-    reports = {file.stem.removeprefix("performance-"): json.loads(file.read_text())
-               for file in sorted(folder.glob("performance-*.json"))}
-    tables = [render(table, reports) for table in (ONE_THREAD, TWO_THREADS, KERNELS)] + [render_shares(reports)]
-    return "\n".join(filter(None, tables))
+    reports = read_reports(folder)
+    tables = [render(table, reports) for table in (ONE_THREAD, TWO_THREADS, KERNELS)]
+    return "\n".join(filter(None, [*tables, render_shares(reports), render_slower(reports)]))
+
+
+def span(reports: dict[str, dict], rows: Iterable[str]) -> str:
+    """The least and the largest ratio to the best peer of rows, on all machines."""
+    found = sorted(ratio.times for report in reports.values() for row in report["rows"]
+                   if row["name"] in rows and (ratio := ratio_of(row, "")))
+    return f"{found[0]:.1f} to {found[-1]:.1f}" if found else "-"
+
+
+def in_short(folder: pathlib.Path) -> str:
+    """For those who do not read the page."""
+    reports = read_reports(folder)
+    spans = {dtype: span(reports, [name for name in ONE_THREAD.aims if name.startswith(f"decode {dtype}")]) for dtype in DTYPES}
+    encoders = span(reports, [name for name in ONE_THREAD.aims if name.startswith("encode")])
+    return (f"Beside the best of CTranslate2, ONNX Runtime, OpenVINO and PyTorch on one thread, a Transformer-base decodes "
+            f"{spans['f32']} times as fast in\nfloat32, {spans['bf16']} in bfloat16 and {spans['int8']} in int8, by machine "
+            f"and batch; encoders are {encoders} times as fast.\n")

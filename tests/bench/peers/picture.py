@@ -2,6 +2,7 @@
 """Bars of attnc's speed as a multiple of the best peer's, on paler ones of what the machine allows."""
 
 import pathlib
+from collections.abc import Container
 
 from ratios import ratio_to_wrong
 from report import share_of_limit, speed
@@ -26,8 +27,9 @@ def bar(result: dict, limits: list[dict], y: int) -> list[str]:
             f'<text x="{LEFT + max(limit, length) + 6:.0f}" y="{y + 13}">{text}</text>']
 
 
-def draw(report: dict, path: pathlib.Path) -> None:
-    results = [result for result in report["rows"] if "ratio" in result]
+def draw(report: dict, path: pathlib.Path, names: Container[str] | None = None) -> None:
+    """Of rows with some names, or of all."""
+    results = [result for result in report["rows"] if "ratio" in result and (names is None or result["name"] in names)]
     width, height = LEFT + int(UNIT * MOST) + 420, 52 + ROW * len(results)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
              'font-size="12">', '<rect width="100%" height="100%" fill="white"/>',

@@ -10,7 +10,7 @@ from ratios import ratio_to_wrong
 from rows import HEAD_WIDTH, HEADS, Row, all_rows, row_of
 
 BEGIN, END = "<!-- written by tests/bench/peers on {} -->", "<!-- until here -->"
-OVERVIEW = "all machines"
+OVERVIEW, IN_SHORT = "all machines", "all machines, in short"  # the latter in README.md beside the folder
 TASKS = {"decode": "Output tokens/s, 32 source and 32 output tokens", "encode": "Encoder alone, milliseconds",
          "attention": "Attention of 8 heads x 64 alone, GFLOP/s", "causal": "Causal attention, GFLOP/s",
          "matmul": "Matmuls with bias alone (rows x input x output), GFLOP/s"}
@@ -70,10 +70,12 @@ def starting(results: list[dict]) -> str:
     rows = [(result["name"].removeprefix("decode "), start) for result in results if (start := result.get("starting"))]
     if not rows:
         return ""
+    columns = {"load": "loading", "first_token": "first token, with the encoder", "first_step": "first step",
+               "tenth_step": "tenth step"}
+    known = [what for what in columns if what in rows[0][1]]
     lines = ["What a process waits for, milliseconds (weights in the page cache, files not verified):", "",
-             "| attnc | loading | first step | tenth step |", "|---" * 4 + "|"]
-    return "\n".join(lines + [f"| {name} | {start['load']:.1f} | {start['first_step']:.2f} | {start['tenth_step']:.2f} |"
-                              for name, start in rows])
+             f"| attnc | {' | '.join(columns[what] for what in known)} |", "|---" * (len(known) + 1) + "|"]
+    return "\n".join(lines + [f"| {name} | {' | '.join(f'{start[what]:.2f}' for what in known)} |" for name, start in rows])
 
 
 def summary(result: dict, limits: list[dict]) -> str:
@@ -142,12 +144,18 @@ def picture_of(machine: str) -> str:
     return f"images/performance-{machine}.svg"
 
 
+def short_picture_of(machine: str) -> str:
+    """Of the first table's rows, likewise."""
+    return f"images/performance-{machine}-short.svg"
+
+
 def markdown(report: dict, machine: str) -> str:
     peers = report["peers"]
     parts = [f"{report['machine']}; {', '.join(f'{name} {version}' for name, version in report['versions'].items())}; "
-             f"one run of {report['rounds']} rounds, {report['started']}. Best of all runs; ratios also by medians, in "
+             f"{report.get('runs', 'one run')} of {report['rounds']} rounds, {report['started']}. Best of all runs; ratios also by medians, in "
              "brackets. The best peer is bold; * marks outputs that differ too much, and ratios to a faster peer with such "
              "outputs."]
+    parts += [f"![requests and encoders, as multiples of the best peer's speed]({short_picture_of(machine)})"]
     parts += describe_limits(report["limits"])
     for task in TASKS:
         results = [result for result in report["rows"] if result["task"] == task]
@@ -172,6 +180,6 @@ def add_place(page: pathlib.Path, machine: str) -> None:
 
 
 def replace_in(page: pathlib.Path, text: str, machine: str) -> None:
-    """`machine`: or OVERVIEW."""
+    """`machine`: or OVERVIEW, IN_SHORT."""
     written = f"{BEGIN.format(machine)}\n{text}{END}"
     page.write_text(place_of(machine).sub(lambda _: written, page.read_text()))

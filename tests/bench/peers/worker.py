@@ -111,9 +111,10 @@ class Worker:
         watch = threading.Timer(SLOWEST, self.process.kill)
         watch.start()
         line = self.process.stdout.readline()
+        is_late = not watch.is_alive()
         watch.cancel()
         if not line:
-            raise Failed(f"ended; see {self.log}")
+            raise Failed(f"takes more than {SLOWEST} seconds" if is_late else f"ended; see {self.log}")
         self.process.send_signal(signal.SIGSTOP)
         return json.loads(line)
 
@@ -171,8 +172,15 @@ def settings_for(row: Row) -> dict[str, str]:
     return LARGE_PAGES if row.task == "decode" else {}
 
 
+def has_bf16() -> bool:
+    return bool({"avx512_bf16", "amx_bf16"} & set(pathlib.Path("/proc/cpuinfo").read_text().split()))
+
+
 def make_worker(name: str, folder: pathlib.Path, row: Row) -> Worker | Fastest:
     dtype, threads, settings = row.dtype, row.threads, settings_for(row)
+    if name == "OpenVINO" and dtype == "int8" and has_bf16():  # on some machines slower than float32
+        return Fastest([Worker(name, folder, dtype, threads, f"openvino-rest-{rest}", PEERS_INT8_REST=rest, **settings)
+                        for rest in ("bf16", "f32")])
     if name != "CTranslate2":
         return Worker(name, folder, dtype, threads, **settings)
     if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text():
