@@ -16,7 +16,6 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
-#include <thread>
 
 namespace attnc {
 namespace {
@@ -244,7 +243,7 @@ Measured benchGraph(const Model &model, const BenchOptions &options) {
 
 void bench(BenchOptions &options) {
   if (options.bundle.threads == 0) // one per core: the report and the limits say how many that is
-    options.bundle.threads = int(std::max(1u, std::thread::hardware_concurrency()));
+    options.bundle.threads = attnrt::api::coreCount();
   const auto start = Clock::now();
   const Model model = loadBundle(options.bundle);
   const double loading = millisecondsSince(start);

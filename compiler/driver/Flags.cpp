@@ -58,7 +58,9 @@ void addBundleFlags(CLI::App &command, BundleOptions &options, const std::string
   command.add_option("BUNDLE", options.folder, "Folder written by 'attnc compile'")
       ->required()
       ->type_name("FOLDER");
-  command.add_option("--threads", options.threads, "Threads; 0: one per core")
+  command
+      .add_option("--threads", options.threads,
+                  "Threads; 0: one per core, or as many as the container may keep busy")
       ->check(wholeIn(attnrt::ranges::threads))
       ->group(group);
   command

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <thread>
 
 namespace attnc {
 namespace {
@@ -75,7 +74,7 @@ int tune(TuneFlags flags) {
   options.sourceLength = valueOr(options.sourceLength, 32);
   options.targetLength = valueOr(options.targetLength, 32);
   options.beam = valueOr(options.beam, 1);
-  options.threads = valueOr(options.threads, int(std::max(1u, std::thread::hardware_concurrency())));
+  options.threads = valueOr(options.threads, attnrt::api::coreCount());
   if (flags.sizes.empty())
     options.calls.push_back(flags.call);
   for (const std::string &sizes : flags.sizes) {
@@ -144,7 +143,9 @@ void addTuneCommand(CLI::App &app, int &exitCode) {
                    "Graphs: what all elements of an input of whole numbers are, as lengths=512")
       ->type_name("NAME=N")
       ->delimiter(',');
-  command->add_option("--threads", options->threads, "Threads; 0: one per core")
+  command
+      ->add_option("--threads", options->threads,
+                   "Threads; 0: one per core, or as many as the container may keep busy")
       ->check(attnc::wholeIn(attnrt::ranges::threads));
   command->callback([flags, &exitCode] {
     int found = 0;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "Batches.h"
+#include "Cores.h"
 #include "Handles.h"
 #include "attnrt/ranges.hpp"
 
@@ -53,6 +54,12 @@ attnrt_session_options defaultSessionOptions(const Model &model) {
 using namespace attnrt;
 
 extern "C" {
+
+int32_t attnrt_core_count(void) {
+  int32_t cores = 1;
+  guard([&] { cores = countCores(); });
+  return cores;
+}
 
 attnrt_status attnrt_pool_create(int32_t threads, attnrt_pool **out) {
   return guard([&] {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "ThreadPool.h"
+#include "Cores.h"
 #include "Failure.h"
 #include "attnrt/ranges.hpp"
 
@@ -243,8 +244,7 @@ void ThreadPool::work(int thread) {
 std::unique_ptr<Executor> makeThreadPool(int32_t threads) {
   check(ranges::threads.holds(threads), ATTNRT_OUT_OF_RANGE, "the number of threads must be from 0 to ",
         ranges::threads.high, ", but is ", threads);
-  const int32_t cores = std::max(1, static_cast<int32_t>(std::thread::hardware_concurrency()));
-  return std::make_unique<ThreadPool>(threads == 0 ? cores : threads);
+  return std::make_unique<ThreadPool>(threads == 0 ? countCores() : threads);
 }
 
 void HostExecutor::share(Progress &progress) {

@@ -125,7 +125,11 @@ attnrt_status attnrt_check_tokenizer(const char *folder, size_t size, const char
 /* Threads that share the work of kernels. May serve many sessions at once; must outlive them. */
 typedef struct attnrt_pool attnrt_pool;
 
-/* `threads` counts the caller's own: 1 makes none, 0 means one per core. */
+/* The cores that this process may run on, each once however many threads it runs at a time, and no more than
+ * the processors' time that its control groups grant (a container's limit), rounded up. At least 1. */
+int32_t attnrt_core_count(void);
+
+/* `threads` counts the caller's own: 1 makes none, 0 means attnrt_core_count(). */
 attnrt_status attnrt_pool_create(int32_t threads, attnrt_pool **out);
 
 /* Uses the threads of the host program instead. `run` must call work(closure, i) once for each i in [0,

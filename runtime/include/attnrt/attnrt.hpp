@@ -68,10 +68,13 @@ template <auto destroy> struct Destroy {
   template <typename T> void operator()(T *made) const { destroy(made); }
 };
 
+/// What 0 threads mean; see attnrt_core_count().
+inline int32_t coreCount() { return attnrt_core_count(); }
+
 /// Threads for sessions and calls of graphs, which must not outlive it.
 class Pool {
 public:
-  /// As attnrt_pool_create() counts them: 1 makes none, 0 means one per core.
+  /// As attnrt_pool_create() counts them: 1 makes none, 0 means coreCount().
   explicit Pool(int32_t threads) {
     attnrt_pool *made = nullptr;
     check(attnrt_pool_create(threads, &made));
