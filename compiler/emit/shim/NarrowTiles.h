@@ -125,7 +125,7 @@ static void multiplyPanels(const block *b, int width) {
                 .sumBytes = b->sumBytes,
                 .inputs = width - first < BlockInputs ? width - first : BlockInputs,
                 .isLater = first > 0};
-      multiplyRows(&p, b->count, b->after ? p.weights + BlockInputs * GroupBytes : 0, p.inputs * GroupBytes);
+      multiplyRows(&p, b->count, b->after ? p.weights + p.inputs * GroupBytes : 0, p.inputs * GroupBytes);
     }
 }
 
