@@ -277,8 +277,9 @@ static part valuesOf(const step *s, const blockParts *b, int i) {
 /* A task that has all heads, whose parts lie side by side, reads memory in its order: some keys of each head.
  * One that has half of them is faster head by head, and one whose heads lie apart has to be. */
 static int keysTogether(const step *s) {
-  int hasAll = headsOf(s)->extent == s->keys->axes[3 - s->keyAxis].extent * s->keyGroup;
-  return hasAll && s->keyAxis == 2 ? Lanes : StageKeys;
+  const axis *key = &s->keys->axes[s->keyAxis], *head = &s->keys->axes[3 - s->keyAxis];
+  int hasAll = headsOf(s)->extent == head->extent * s->keyGroup;
+  return hasAll && head->stride < key->stride ? Lanes : StageKeys;
 }
 
 /* Has all heads look at a block: one's work is done while another's waits. */
