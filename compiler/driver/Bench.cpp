@@ -242,7 +242,7 @@ Measured benchGraph(const Model &model, const BenchOptions &options) {
 }
 
 void bench(BenchOptions &options) {
-  if (options.bundle.threads == 0) // one per core: the report and the limits say how many that is
+  if (options.bundle.threads == 0) // the report and the limits say how many that is
     options.bundle.threads = attnrt::api::coreCount();
   const auto start = Clock::now();
   const Model model = loadBundle(options.bundle);

@@ -25,7 +25,7 @@ using attnrt::api::Session;
 struct BundleOptions {
   std::string folder;
   std::string variant; // empty: the best
-  int threads = 0;     // 0: one per core
+  int threads = 0;     // 0: attnrt_core_count()
   bool ids = false;    // lines are token ids
   bool verify = false; // compare library and weights to their hashes first
 };

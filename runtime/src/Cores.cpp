@@ -10,7 +10,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <memory>
+#include <numeric>
 #include <sched.h>
 #include <set>
 #include <sstream>
@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<int> processorsOfThisProcess() {
+std::vector<int> processorsOfThisThread() {
   std::vector<int> found;
   for (int most = 1024; most <= 1 << 16 && found.empty(); most *= 2) { // fails where the system has more
     std::vector<cpu_set_t> set(CPU_ALLOC_SIZE(most) / sizeof(cpu_set_t));
@@ -33,8 +33,10 @@ std::vector<int> processorsOfThisProcess() {
       if (CPU_ISSET_S(processor, bytes, set.data()))
         found.push_back(processor);
   }
-  if (found.empty())
+  if (found.empty()) {
     found.resize(std::max(1u, std::thread::hardware_concurrency()));
+    std::iota(found.begin(), found.end(), 0);
+  }
   return found;
 }
 
@@ -106,6 +108,6 @@ int countCores(const fs::path &root, const std::vector<int> &processors) {
   return std::max(1, limit < cores ? static_cast<int>(limit) : cores);
 }
 
-int countCores() { return countCores("/", processorsOfThisProcess()); }
+int countCores() { return countCores("/", processorsOfThisThread()); }
 
 } // namespace attnrt

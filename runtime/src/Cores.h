@@ -9,12 +9,12 @@
 
 namespace attnrt {
 
-/// The cores that this process may run on, each once however many threads it runs at a time, for those share
-/// what multiplies; and no more than the processors' time that its control groups grant, rounded up. At least
-/// 1.
+/// The cores that the calling thread may run on, each once however many threads it runs at a time, for those
+/// share what multiplies; and no more than the processors' time that its control groups grant, rounded up. At
+/// least 1.
 int countCores();
 
-/// The same where `processors` are those that the process may run on, and `root` has proc and sys.
+/// The same where `processors` are those that the thread may run on, and `root` has proc and sys.
 int countCores(const std::filesystem::path &root, const std::vector<int> &processors);
 
 } // namespace attnrt

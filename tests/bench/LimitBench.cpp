@@ -1,7 +1,7 @@
 //===- LimitBench.cpp - what this machine can do at most --------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// `LimitBench [THREADS...]` prints an object for each number of threads, which are one and one per core
+// `LimitBench [THREADS...]` prints an object for each number of threads, which are one and one per processor
 // unless said: operations per second by type, and bytes per second read from memory of several sizes, shared
 // among them.
 

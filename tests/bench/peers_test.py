@@ -293,6 +293,13 @@ class Failures(unittest.TestCase):
                 with self.assertRaisesRegex(Failed, reason):
                     ask()
 
+    def test_outputs_without_a_probability_are_the_engines_failure(self):
+        from measure import unscorable
+        self.assertEqual("", unscorable([[1, 2], [3, 4]], [[5, 6], [7, 8]]))
+        for output, reason in (([[1, 2]], "outputs of [2] tokens"), ([[1, 2], [3]], "outputs of [2, 1] tokens"),
+                               ([[1, 2], [3, 32000]], "a token 32000"), ([[1, 2], [-1, 4]], "a token -1")):
+            self.assertIn(reason, unscorable(output, [[5, 6], [7, 8]]))
+
 
 class Ratios(unittest.TestCase):
     def test_wrong_outputs_have_none(self):

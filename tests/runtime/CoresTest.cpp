@@ -3,12 +3,13 @@
 
 #include "runtime/src/Cores.h"
 #include "attnrt/attnrt.hpp"
+#include "runtime/src/ThreadPool.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
-#include <thread>
+#include <sched.h>
 
 namespace attnrt {
 namespace {
@@ -78,8 +79,11 @@ TEST_F(CoresTest, QuotasOfTheFirstVersionCount) {
 TEST_F(CoresTest, AContainersGroupMayHaveItsNameOutside) {
   write("proc/self/cgroup", "2:cpu:/docker/1234\n0::/../other\n");
   write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "100000\n");
-  write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "200000\n");
+  write("sys/fs/other/cpu.max", "1 100000\n"); // no group
   EXPECT_EQ(countCores(root, {0, 1, 2, 3}), 1);
+  write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "600000\n");
+  EXPECT_EQ(countCores(root, {0, 1, 2, 3}), 3);
 }
 
 TEST_F(CoresTest, DamagedFilesLimitNothing) {
@@ -90,9 +94,18 @@ TEST_F(CoresTest, DamagedFilesLimitNothing) {
   }
 }
 
-TEST(CoreCountTest, APoolHasNoMoreThreadsThanProcessors) {
-  EXPECT_GE(api::coreCount(), 1);
-  EXPECT_LE(api::coreCount(), static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+TEST(CoreCountTest, APoolOfZeroThreadsHasOneForEachCore) {
+  EXPECT_EQ(makeThreadPool(0)->threadCount(), api::coreCount());
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  for (int processor = 0; CPU_COUNT(&one) == 0; ++processor)
+    if (CPU_ISSET(processor, &all))
+      CPU_SET(processor, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(makeThreadPool(0)->threadCount(), 1);
+  EXPECT_EQ(api::coreCount(), 1);
+  sched_setaffinity(0, sizeof all, &all);
 }
 
 } // namespace

@@ -125,7 +125,7 @@ attnrt_status attnrt_check_tokenizer(const char *folder, size_t size, const char
 /* Threads that share the work of kernels. May serve many sessions at once; must outlive them. */
 typedef struct attnrt_pool attnrt_pool;
 
-/* The cores that this process may run on, each once however many threads it runs at a time, and no more than
+/* The cores that the calling thread may run on, each once however many threads it runs at a time, and no more than
  * the processors' time that its control groups grant (a container's limit), rounded up. At least 1. */
 int32_t attnrt_core_count(void);
 

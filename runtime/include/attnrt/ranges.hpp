@@ -26,7 +26,7 @@ inline constexpr Range minLength{0, 1 << 20};
 inline constexpr Range maxLength{1, 1 << 20};
 inline constexpr Range batch{1, 1 << 20};         // of a session, so sources of a decode
 inline constexpr Range sessionLength{1, 1 << 24}; // source and target, where the model has no limit
-inline constexpr Range threads{0, 1024};          // of a pool; 0: one per core
+inline constexpr Range threads{0, 1024};          // of a pool; 0: attnrt_core_count()
 inline constexpr Range suppressed{0, 1 << 16};    // of a session
 inline constexpr Range badWords{0, 1 << 20};      // sequences, and tokens of each: prompts are read as well
 inline constexpr Range patience{0.001, 1024};

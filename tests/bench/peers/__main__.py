@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> dict:
     try:
         measure(rows, attnc, models, options, done)
     except KeyboardInterrupt:
-        print("interrupted: what was measured is kept", flush=True)
+        raise SystemExit(f"interrupted: what was measured is in {options.work / 'results.json'}; --write takes it") from None
     return report
 
 

@@ -12,7 +12,7 @@ import numpy
 from attnc import Attnc
 from inputs import sources
 from ratios import add_ratios
-from rows import Row
+from rows import VOCABULARY, Row
 from worker import Failed, Missing, Worker, make_worker, settings_for
 
 # What outputs may differ by. Of decode: mean log-probability of the tokens, by PyTorch in float32, below its own
@@ -52,6 +52,8 @@ class Reference:
     def difference(self, row: Row, output) -> float:
         wanted = self.output(row)
         if row.task == "decode":
+            if bad := unscorable(output, wanted):
+                raise Failed(bad)
             given = sources(row)
             best, other = (self.ask(sources=given, score=ids) for ids in (wanted, output))
             return max(best - other, 0.0)
@@ -59,6 +61,15 @@ class Reference:
         if array.shape != wanted.shape:
             raise Failed(f"gives {array.shape} instead of {wanted.shape}")
         return relative(array, wanted)
+
+
+def unscorable(output, wanted) -> str:
+    """Why outputs of tokens have no probability; empty where they have one."""
+    lengths = [len(ids) for ids in output]
+    if lengths != [len(ids) for ids in wanted]:
+        return f"gives outputs of {lengths} tokens"
+    outside = [token for ids in output for token in ids if not 0 <= token < VOCABULARY]
+    return f"gives a token {outside[0]}, which there is not" if outside else ""
 
 
 def relative(array: numpy.ndarray, wanted: numpy.ndarray) -> float:

@@ -141,7 +141,8 @@ class Worker:
 
 
 class Fastest:
-    """A peer in several workers, whose settings suit different rows or machines: of each block, the fastest one's times."""
+    """A peer in several workers, whose settings suit different rows or machines: of each block, the fastest one's times. The
+    first one's outputs are compared: of CTranslate2 all compute the same."""
 
     def __init__(self, workers: list[Worker]):
         self.workers = workers
