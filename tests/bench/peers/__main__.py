@@ -11,7 +11,8 @@ row all outputs are compared with PyTorch's in float32; then blocks of requests 
 The packages come from PyPI into a virtual environment in --work (some 5 GB with what torch brings along), which is kept, as
 are the models. --work has results.json, written after each row; --output gets performance-MACHINE.json,
 images/performance-MACHINE.svg (and -short.svg), and in performance.md the tables of that machine (a section of its own at the
-end if there is none) and the first ones, of all machines. All rows take more than an hour, --quick about ten minutes; the machine should do nothing else.
+end if there is none) and the first ones, of all machines; the README.md beside --output gets their numbers in short. All rows
+take about an hour, --quick about ten minutes; the machine should do nothing else. A run that is interrupted writes no tables.
 The exit code is 1 where attnc fails or its outputs are wrong.
 """
 
