@@ -153,8 +153,8 @@ def markdown(report: dict, machine: str) -> str:
     peers = report["peers"]
     parts = [f"{report['machine']}; {', '.join(f'{name} {version}' for name, version in report['versions'].items())}; "
              f"{report.get('runs', 'one run')} of {report['rounds']} rounds, {report['started']}. Best of all runs; ratios also "
-             "by medians, in brackets. The best peer is bold; * marks outputs that differ too much, and ratios to a faster peer with such "
-             "outputs."]
+             "by medians, in brackets. The best peer is bold; * marks outputs that differ too much, and ratios to a faster peer "
+             "with such outputs."]
     parts += [f"![requests and encoders, as multiples of the best peer's speed]({short_picture_of(machine)})"]
     parts += describe_limits(report["limits"])
     for task in TASKS:
