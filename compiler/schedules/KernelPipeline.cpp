@@ -19,7 +19,11 @@ using mlir::RankedTensorType;
 namespace attnc {
 
 static RankedTensorType typeOf(mlir::Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
-static int widthOf(mlir::Value value) { return typeOf(value).getShape().back(); }
+static int widthOf(mlir::Value value) {
+  int64_t width = typeOf(value).getShape().back();
+  assert(!mlir::ShapedType::isDynamic(width) && "loops are made for a width");
+  return int(width);
+}
 
 static std::vector<Var> axisVars(mlir::Value value) {
   std::vector<Var> vars;

@@ -305,6 +305,7 @@ def Attn_LinearOp : Attn_PureOp<"linear", [InferTypeOpAdaptor, AttrSizedOperandS
     * (C1) the weight's in axis is as wide as the input; rows of bytes may be wider by up to 63.
     * (C2) the bias has an element for each output.
     * (C3) rows of bytes, a weight of i8 and the scales of both come together.
+    * (C4) the weight's extents are known.
 
     Example:
     ```mlir
@@ -321,7 +322,7 @@ def Attn_LinearOp : Attn_PureOp<"linear", [InferTypeOpAdaptor, AttrSizedOperandS
     $input (`scaled` $inputScales^)? `,` $weight (`scaled` $weightScales^)? (`bias` $bias^)? attr-dict `:`
     functional-type(operands, results)
   }];
-  let hasVerifier = 1; // linear_c1, linear_c2, linear_c3
+  let hasVerifier = 1; // linear_c1, linear_c2, linear_c3, linear_c4
 }
 
 def Attn_ActivationOp : Attn_PureOp<"activation", [SameOperandsAndResultType]> {
@@ -348,6 +349,7 @@ def Attn_LayerNormOp : Attn_PureOp<"layer_norm", [InferTypeOpAdaptor]> {
     Constraints:
     * (C1) weight and bias are as wide as the input.
     * (C2) `epsilon` is not negative.
+    * (C3) the width is known.
 
     Example:
     ```mlir
@@ -359,7 +361,7 @@ def Attn_LayerNormOp : Attn_PureOp<"layer_norm", [InferTypeOpAdaptor]> {
   let assemblyFormat = [{
     $input `,` $weight (`bias` $bias^)? `epsilon` $epsilon attr-dict `:` functional-type(operands, results)
   }];
-  let hasVerifier = 1; // layer_norm_c1, layer_norm_c2
+  let hasVerifier = 1; // layer_norm_c1, layer_norm_c2, layer_norm_c3
 }
 
 def Attn_RmsNormOp : Attn_PureOp<"rms_norm", [InferTypeOpAdaptor]> {
@@ -368,6 +370,7 @@ def Attn_RmsNormOp : Attn_PureOp<"rms_norm", [InferTypeOpAdaptor]> {
     Constraints:
     * (C1) the weight is as wide as the input.
     * (C2) `epsilon` is not negative.
+    * (C3) the width is known.
 
     Example:
     ```mlir
@@ -377,7 +380,7 @@ def Attn_RmsNormOp : Attn_PureOp<"rms_norm", [InferTypeOpAdaptor]> {
   let arguments = (ins Attn_Rows:$input, Attn_Vector:$weight, F32Attr:$epsilon);
   let results = (outs Attn_Rows:$result);
   let assemblyFormat = "$input `,` $weight `epsilon` $epsilon attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1; // rms_norm_c1, rms_norm_c2
+  let hasVerifier = 1; // rms_norm_c1, rms_norm_c2, rms_norm_c3
 }
 
 def Attn_L2NormOp : Attn_PureOp<"l2_norm", [SameOperandsAndResultType]> {

@@ -55,6 +55,13 @@ Axis axisOf(Value value, int number, StringRef called) {
   return {type, unsigned(number < 0 ? type.getRank() + number : number), called};
 }
 
+/// Kernels have loops, and vectors, made for this extent.
+LogicalResult verifyKnown(Operation *op, const Axis &axis) {
+  if (!axis.isDynamic())
+    return success();
+  return op->emitOpError() << axis.called << " is the size '" << axis.extent() << "', but has to be a number";
+}
+
 LogicalResult verifyRank(Operation *op, Value value, int64_t rank, StringRef axes) {
   if (tensorOf(value).getRank() == rank)
     return success();
@@ -211,20 +218,24 @@ static LogicalResult verifyQuantised(LinearOp op) {
 }
 
 LogicalResult LinearOp::verify() {
+  Axis in = axisOf(getWeight(), 1, "the weight's in axis"),
+       out = axisOf(getWeight(), 0, "the weight's out axis");
+  if (failed(verifyKnown(*this, in)) || failed(verifyKnown(*this, out))) // linear_c4
+    return failure();
   if (failed(verifyQuantised(*this)))
     return failure();
-  if (!getInputScales() && failed(verifySame(*this, axisOf(getInput(), -1, "the input's width"),
-                                             axisOf(getWeight(), 1, "the weight's in axis"))))
+  if (!getInputScales() && failed(verifySame(*this, axisOf(getInput(), -1, "the input's width"), in)))
     return failure(); // linear_c1
   if (!getBias())
     return success();
-  return verifySame(*this, axisOf(getBias(), 0, "the bias's width"),
-                    axisOf(getWeight(), 0, "the weight's out axis")); // linear_c2
+  return verifySame(*this, axisOf(getBias(), 0, "the bias's width"), out); // linear_c2
 }
 
 LogicalResult LayerNormOp::verify() {
   Axis width = axisOf(getInput(), -1, "the input's width");
   if (failed(verifySame(*this, axisOf(getWeight(), 0, "the weight's width"), width))) // layer_norm_c1
+    return failure();
+  if (failed(verifyKnown(*this, width))) // layer_norm_c3
     return failure();
   if (getBias() && failed(verifySame(*this, axisOf(getBias(), 0, "the bias's width"), width)))
     return failure();
@@ -232,9 +243,11 @@ LogicalResult LayerNormOp::verify() {
 }
 
 LogicalResult RmsNormOp::verify() {
-  if (failed(verifySame(*this, axisOf(getWeight(), 0, "the weight's width"),
-                        axisOf(getInput(), -1, "the input's width"))))
-    return failure();                        // rms_norm_c1
+  Axis width = axisOf(getInput(), -1, "the input's width");
+  if (failed(verifySame(*this, axisOf(getWeight(), 0, "the weight's width"), width))) // rms_norm_c1
+    return failure();
+  if (failed(verifyKnown(*this, width))) // rms_norm_c3
+    return failure();
   return verifyEpsilon(*this, getEpsilon()); // rms_norm_c2
 }
 

@@ -290,6 +290,9 @@ void EntryBuilder::buildAttend() {
 struct DeriveEntries : impl::DeriveEntriesBase<DeriveEntries> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
+    auto isOfGraph = [](func::FuncOp func) { return func->hasAttr("attn.graph"); };
+    if (llvm::any_of(getOperation().getOps<func::FuncOp>(), isOfGraph))
+      return; // which may have any name
     auto encode = symbols.lookup<func::FuncOp>("encode"), decode = symbols.lookup<func::FuncOp>("decode");
     if (auto predict = symbols.lookup<func::FuncOp>("predict"); predictsTokens(predict)) {
       if (failed(checkSignature(predict, predict.getNumArguments(), 1)))

@@ -46,7 +46,11 @@ void collectSelector(Value operand, Group &group) {
   }
 }
 
-bool isTooWide(Value heads) { return cast<RankedTensorType>(heads.getType()).getShape().back() > widestHead; }
+/// A width that is a size could be any.
+bool isTooWide(Value heads) {
+  int64_t width = cast<RankedTensorType>(heads.getType()).getShape().back();
+  return ShapedType::isDynamic(width) || width > widestHead;
+}
 
 struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
   void runOnOperation() override {
@@ -75,7 +79,8 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
                      "its keys lie as width x key: where they are an input, give them as key x width, "
                      "with strides of their own, and let the matmul be transposed");
     else if (isTooWide(products->getOperand(0)) || isTooWide(context.getRhs()))
-      explainUnfused(softmax, "its heads are wider than " + Twine(widestHead) +
+      explainUnfused(softmax, "its heads are of a width that is not known or wider than " +
+                                  Twine(widestHead) +
                                   ", and a block of them would not fit on a kernel's stack");
     else
       return context;

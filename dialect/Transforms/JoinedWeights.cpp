@@ -59,7 +59,7 @@ WeightOp JoinedWeights::joinSymbols(ArrayRef<WeightOp> parts, ArrayRef<int64_t> 
   for (auto [number, count] : llvm::enumerate(rows)) {
     WeightOp part = parts[number];
     out += count;
-    key += (part ? part.getSymName() : StringRef()).str() + '\n';
+    key += (part ? part.getSymName().str() : std::to_string(count)) + '\n'; // no name begins with a digit
     if (part && !first)
       first = part;
     if (part && part.getTensors())

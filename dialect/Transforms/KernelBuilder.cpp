@@ -105,13 +105,28 @@ bool KernelBuilder::isCollapsed(const KernelInput &input) const {
   return (input.role == Role::Rows && rank == 3) || (input.role == Role::RowIds && rank == 2);
 }
 
+/// A spec may call its batches as a kernel calls another axis, whose extent is another one.
+static std::string batchName(StringRef given) {
+  bool isAnothers = llvm::is_contained({"head", "query", "key", "width"}, given);
+  return (isAnothers ? "batch." : "") + given.str();
+}
+
+static RankedTensorType withBatchName(RankedTensorType type) {
+  SmallVector<StringRef> names = axisNames(type);
+  if (names.empty() || names.front().empty())
+    return type;
+  std::string first = batchName(names.front());
+  names.front() = first;
+  return namedTensor(type.getContext(), type.getShape(), names, type.getElementType());
+}
+
 /// Axes over which a kernel loops may have any extent, so that one kernel serves all of them. Only a query
 /// axis of one stays, for a step is work of another kind.
 static RankedTensorType withNames(RankedTensorType type, ArrayRef<StringRef> names,
                                   ArrayRef<bool> isAnyExtent) {
   SmallVector<int64_t> shape(type.getShape());
   SmallVector<StringRef> allNames(names);
-  StringRef first = axisNames(type).front();
+  std::string first = batchName(axisNames(type).front());
   if (names.front() == "batch" && !first.empty())
     allNames[0] = first;
   for (size_t axis = 0; axis < shape.size(); ++axis)
@@ -126,8 +141,9 @@ RankedTensorType KernelBuilder::typeOf(const KernelInput &input) const {
     type = collapsedType(type);
   switch (input.role) {
   case Role::Parameter:
-  case Role::Unchanged:
     return type;
+  case Role::Unchanged:
+    return withBatchName(type);
   case Role::Table:
     return RankedTensorType::get(type.getShape(), type.getElementType());
   case Role::Rows:

@@ -22,7 +22,7 @@ enum class Role {
   Scores,    // batch, head, query, key
   Table,     // of a score map: its axes have extents of their own
   Positions, // batch, query, ... or batch, head, query, width
-  Unchanged,
+  Unchanged, // but for the name of its first axis where a kernel calls another one so
 };
 
 /// An input of a kernel: which of the region's inputs, and as what. One value in two roles is two inputs.

@@ -119,7 +119,7 @@ def FuseAttention : Attn_FunctionPass<"attn-fuse-attention"> {
   let summary = "Rewrites matmul, scale, mask, softmax, matmul into `attn.fused`";
   let description = [{
     Needs: the unfused chain. Leaves: no softmax alone whose scores come from a product and have no other reader. Where its
-    weights have several readers, heads are wider than 1,024 or keys lie as width x key, the region ends with the softmax. What
+    weights have several readers, heads are wider than 1,024 or of a width that is a size, or keys lie as width x key, the region ends with the softmax. What
     selects the keys and values (`take`, `lookup`) is inside.
 
     Before:

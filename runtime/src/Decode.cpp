@@ -74,7 +74,7 @@ void Decoder::begin() {
     usePrompt(rules.sentences[s], sources[s]);
   for (size_t s = 0; s < sources.size(); ++s)
     session.startFrom(s, rules.sentences[s].start);
-  if (options.prefixes)
+  if (rules.scoresPrefixes)
     scorePrefixes();
   for (size_t s = 0; s < sources.size(); ++s)
     searches.push_back(makeSearch(s));
@@ -96,15 +96,11 @@ void Decoder::usePrompt(SentenceRules &sentence, attnrt_ids prompt) const {
 void Decoder::scorePrefixes() {
   std::vector<std::vector<int32_t>> forced(sources.size());
   std::vector<attnrt_ids> views;
-  bool hasPrefix = false;
   for (size_t s = 0; s < sources.size(); ++s) {
-    hasPrefix |= options.prefixes[s].count > 0;
     for (const Candidate &token : rules.sentences[s].forced)
       forced[s].push_back(token.id);
     views.push_back({forced[s].size(), forced[s].data()});
   }
-  if (!hasPrefix)
-    return;
   const std::vector<std::vector<float>> scores = session.score(views, /*withEnd=*/false);
   for (size_t s = 0; s < sources.size(); ++s)
     for (size_t i = forced[s].size() - options.prefixes[s].count; i < forced[s].size(); ++i)
@@ -197,8 +193,13 @@ void Decoder::advance(int position) {
 }
 
 void Decoder::reportToken(size_t sentence, size_t rank, int32_t id) const {
-  check(options.on_token(options.user, sentence, rank, id) == 0, ATTNRT_CANCELLED,
-        "cancelled by the token callback");
+  bool goesOn = false;
+  try {
+    goesOn = options.on_token(options.user, sentence, rank, id) == 0;
+  } catch (...) {
+    fail(ATTNRT_CANCELLED, "the token callback threw an exception");
+  }
+  check(goesOn, ATTNRT_CANCELLED, "cancelled by the token callback");
 }
 
 void Decoder::report(size_t sentence) const {

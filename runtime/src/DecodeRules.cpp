@@ -304,6 +304,9 @@ DecodeRules makeDecodeRules(const Model &model, size_t sentences, const attnrt_d
   rules.minAlternativeProbability = options.min_alternative_probability;
   rules.coveragePenalty = options.coverage_penalty;
   rules.returnsAttention = options.return_attention != 0;
+  const auto isGiven = [](const attnrt_ids &prefix) { return prefix.count > 0; };
+  rules.scoresPrefixes =
+      options.prefixes && std::any_of(options.prefixes, options.prefixes + sentences, isGiven);
   rules.hypotheses = hypothesesOf(options);
   require(rules.hypotheses <= ranges::beam.high, "'beam' times 'n_best' is ", rules.hypotheses,
           ", but alternatives are searched for with ", ranges::beam.high, " hypotheses at most");
@@ -316,6 +319,10 @@ DecodeRules makeDecodeRules(const Model &model, size_t sentences, const attnrt_d
 void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room) {
   require(!rules.mayNeedAll() || (room.uses & ATTNRT_USE_SAMPLE),
           "sampling and rules that look at every token need a session with ATTNRT_USE_SAMPLE");
+  require(rules.mayNeedAll() || (room.uses & ATTNRT_USE_DECODE),
+          "searches need a session with ATTNRT_USE_DECODE");
+  require(!rules.scoresPrefixes || (room.uses & ATTNRT_USE_SCORE),
+          "prefixes need a session with ATTNRT_USE_SCORE");
   require(!rules.looksAtAttention() || (room.uses & ATTNRT_USE_ATTEND),
           "the coverage penalty and alignments need a session with ATTNRT_USE_ATTEND");
   check(rules.hypotheses <= room.beam, ATTNRT_OUT_OF_RANGE, rules.hypotheses,

@@ -19,6 +19,7 @@ struct DecodeRules {
   int groups = 1; // of diverse beam search; `search` is for one of them
   float diversityPenalty = 0, minAlternativeProbability = 0, coveragePenalty = 0;
   bool returnsAttention = false;
+  bool scoresPrefixes = false;
   bool needsAll = false; // probabilities of the whole vocabulary in each step
   int hypotheses = 1;    // see hypothesesOf()
 

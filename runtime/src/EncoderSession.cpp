@@ -6,6 +6,7 @@
 #include "attnrt/ranges.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace attnrt {
@@ -18,6 +19,8 @@ EncoderSession::EncoderSession(std::shared_ptr<const Model> model, const attnrt_
   requireRoom("source length", room.source,
               encoder.sourceLimit.value_or(static_cast<int64_t>(ranges::sessionLength.high)));
   const int64_t tokens = int64_t(room.batch) * room.source;
+  const int64_t mostPlaces =
+      std::min<int64_t>(tokens, std::numeric_limits<int32_t>::max() / std::max(encoder.vocabulary, 1));
   const auto arenaFor = [&](int64_t together, int64_t longest, int64_t &mostRows) {
     return arenaForParts("encode", together, room.batch, longest, [&](int64_t count, int64_t length) {
       setSize(whole, "batch", count);
@@ -31,7 +34,7 @@ EncoderSession::EncoderSession(std::shared_ptr<const Model> model, const attnrt_
       arenaFor(tokensOfThread(), std::min<int64_t>(room.source, tokensOfLane()), rowsOfLane);
   setSize(whole, "batch", room.batch);
   setSize(whole, "source", room.source);
-  setSize(whole, "row", tokens);
+  setSize(whole, "row", mostPlaces);
   setSize(whole, "candidate", encoder.vocabulary);
   allocateArena(std::max({together, EntryCaller::arenaFor("predict"), EntryCaller::arenaFor("logits")}),
                 ofLane, room.batch);
@@ -41,8 +44,8 @@ EncoderSession::EncoderSession(std::shared_ptr<const Model> model, const attnrt_
   ids.resize(tokens);
   types.resize(tokens);
   lengths.resize(room.batch);
-  rows.resize(tokens);
-  logSums.resize(tokens);
+  rows.resize(mostPlaces);
+  logSums.resize(mostPlaces);
 }
 
 /// Sizes that no entry of the bundle needs are not there.
@@ -113,7 +116,7 @@ void EncoderSession::encodePart(const EncoderInput &input, const Part &part, Lan
   tensors.push_back(padded);
   if (encoder.hasPooler)
     tensors.push_back(firsts);
-  callIn(lane, "encode", std::move(tensors));
+  callIn(lane, "encode", tensors);
   for (size_t row = 0; row < part.numbers.size(); ++row) {
     const size_t s = part.numbers[row];
     if (outputs.hidden)
@@ -140,7 +143,7 @@ void EncoderSession::encode(const EncoderInput &input, float *hidden, float *poo
 
 void EncoderSession::checkPlaces(const EncoderInput &input, std::span<const attnrt_place> places) const {
   check(places.size() <= rows.size(), ATTNRT_OUT_OF_RANGE, places.size(),
-        " places are more than the session has room for tokens (", rows.size(), ")");
+        " places are more than the session has room for (", rows.size(), ")");
   for (size_t i = 0; i < places.size(); ++i)
     check(places[i].sentence < input.sources.size() &&
               places[i].position < input.sources[places[i].sentence].count,
@@ -173,7 +176,7 @@ void EncoderSession::predict(const EncoderInput &input, std::span<const attnrt_p
   tensors.push_back(logProbabilities);
   if (best) {
     tensors.push_back(best);
-    call("predict", std::move(tensors));
+    call("predict", tensors);
     checkComputed(std::span<const float>(logProbabilities, places.size() * count), "probabilities");
     check(std::find_if(best, best + places.size() * count, [](int32_t id) { return id < 0; }) ==
               best + places.size() * count,
@@ -181,7 +184,7 @@ void EncoderSession::predict(const EncoderInput &input, std::span<const attnrt_p
     return;
   }
   tensors.push_back(logSums.data());
-  call("logits", std::move(tensors));
+  call("logits", tensors);
   checkComputed(std::span<const float>(logSums.data(), places.size()), "probabilities");
   for (size_t i = 0; i < places.size(); ++i, logProbabilities += encoder.vocabulary)
     for (int32_t token = 0; token < encoder.vocabulary; ++token)

@@ -164,8 +164,8 @@ void EntryCaller::runInLanes(int parts, const std::function<void(int part, Lane 
     return reinterpret_cast<PartQueue *>(queue)->take(lane);
   };
   const auto start = std::chrono::steady_clock::now();
-  queue.finish(executor.run(
-      {&whole.context, take, 0, static_cast<int>(lanes.size()), reinterpret_cast<uint8_t *>(&queue)}));
+  queue.finish(executor.run({&whole.context, take, 0, static_cast<int>(lanes.size()),
+                             reinterpret_cast<uint8_t *>(&queue), /*isShared=*/true}));
   if (whole.context.isProfiled())
     addProfiles(std::chrono::steady_clock::now() - start);
 }

@@ -54,6 +54,8 @@ struct TokenizerInfo {
   std::string file;                       // inside the bundle; empty for ids
   std::string hash;                       // of the file; empty where the manifest has none
   std::string vocabulary, vocabularyHash; // of SentencePiece: the file with the ids of its pieces, if any
+
+  bool operator==(const TokenizerInfo &) const = default;
 };
 
 struct TokensInfo {

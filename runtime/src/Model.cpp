@@ -162,9 +162,11 @@ void Model::loadTokenizers(const std::string &folder) {
   if (!info.decoder)
     return;
   const DecoderInfo &decoder = *info.decoder;
-  source = makeTokenizer(decoder.sourceTokenizer, folder,
-                         {decoder.sourceVocabulary, decoder.tokens.sourceUnknown});
-  target = makeTokenizer(decoder.targetTokenizer, folder, {decoder.targetVocabulary, decoder.tokens.unknown});
+  const Vocabulary ofSource{decoder.sourceVocabulary, decoder.tokens.sourceUnknown},
+      ofTarget{decoder.targetVocabulary, decoder.tokens.unknown};
+  source = makeTokenizer(decoder.sourceTokenizer, folder, ofSource);
+  const bool areAlike = decoder.sourceTokenizer == decoder.targetTokenizer && ofSource == ofTarget;
+  target = areAlike ? source : makeTokenizer(decoder.targetTokenizer, folder, ofTarget);
   for (const std::vector<int32_t> &word : decoder.decoding.badWords)
     badWordViews.push_back({word.size(), word.data()});
   shortlistView = {decoder.decoding.shortlist.size(), decoder.decoding.shortlist.data()};

@@ -75,7 +75,8 @@ private:
   const attnrt_descriptor *descriptor;
   WeightFile weightFile;
   size_t chosen = 0;
-  std::unique_ptr<Tokenizer> source, target; // an encoder alone has no target
+  std::shared_ptr<const Tokenizer> source,
+      target; // one for both where they are alike; an encoder alone has no target
   std::vector<attnrt_ids> badWordViews;
   attnrt_ids shortlistView{};
 };

@@ -10,8 +10,8 @@
 namespace attnrt {
 namespace {
 
-/// A fixed buffer: keeping an error must not fail.
-thread_local char lastError[1024] = "";
+/// A fixed buffer: keeping an error must not fail. There is room for the codes of 400 languages.
+thread_local char lastError[4096] = "";
 
 /// Copies text to the caller as the header promises.
 void writeText(const std::string &from, size_t capacity, char *to, size_t *size) {
@@ -99,7 +99,14 @@ attnrt_status load(const attnrt_descriptor *descriptor, const char *folder,
 } // namespace
 
 attnrt_status setLastError(attnrt_status status, const char *message) noexcept {
-  std::strncpy(lastError, message, sizeof lastError - 1);
+  size_t size = std::strlen(message);
+  if (size >= sizeof lastError) {
+    size = sizeof lastError - 1;
+    while (size > 0 && (message[size] & 0xc0) == 0x80) // not inside a character of UTF-8
+      --size;
+  }
+  std::memcpy(lastError, message, size);
+  lastError[size] = '\0';
   return status;
 }
 

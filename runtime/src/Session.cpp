@@ -6,6 +6,7 @@
 #include "attnrt/ranges.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace attnrt {
@@ -84,6 +85,7 @@ void Session::allocate() {
   nextAncestors = Memory(slots * mostPositions() * int64_t(sizeof(int32_t)));
   candidateIds = Memory(slots * size(Candidate) * int64_t(sizeof(int32_t)));
   logSums.resize(slots);
+  promptSlots.reserve(slots);
   targetIds.resize(room.batch * mostPositions());
   labels.resize(room.batch * mostPositions());
 }
@@ -164,8 +166,10 @@ void Session::startRows() {
   liveSlots.resize(count);
   stepRows = count;
   size(History) = 1;
-  if (hasPrompts())
+  if (hasPrompts()) {
+    promptSlots.begin(count, static_cast<int>(size(Slot)) / count);
     prefill();
+  }
   for (int row = 0; row < count; ++row) {
     const int length = hasPrompts() ? sourceLengths[row] : 1;
     liveSlots[row] = row;
@@ -177,17 +181,26 @@ void Session::startRows() {
   }
 }
 
-/// With a source all rows are at one position, so live rows stand side by side. Prompts differ in
-/// length: a sentence keeps slots of its own, or others would overwrite what it still reads. Those that it
-/// does not need now are rows whose results nobody reads, at position 0, where only prompts' slots are read.
+/// Those that have no row any more.
+void Session::endSentences(const std::vector<StepRow> &next) {
+  for (int sentence = 0; sentence < size(Batch); ++sentence)
+    if (promptSlots.isLive(sentence) &&
+        !std::ranges::binary_search(next, sentence, std::less(), &StepRow::sentence))
+      promptSlots.end(sentence);
+}
+
+/// With a source all rows are at one position, so live rows stand side by side. Slots of prompts whose
+/// sentence needs fewer now are rows whose results nobody reads, at position 0, where only prompts' slots
+/// are read.
 void Session::placeRows(const std::vector<StepRow> &next) {
   liveSlots.resize(next.size());
   stepRows = 0;
+  if (hasPrompts())
+    endSentences(next);
   int rank = 0; // among the sentence's rows
   for (size_t row = 0; row < next.size(); ++row) {
     rank = row > 0 && next[row - 1].sentence == next[row].sentence ? rank + 1 : 0;
-    liveSlots[row] =
-        hasPrompts() ? static_cast<int>(rank * size(Batch)) + next[row].sentence : static_cast<int>(row);
+    liveSlots[row] = hasPrompts() ? promptSlots.of(next[row].sentence, rank) : static_cast<int>(row);
     stepRows = std::max(stepRows, liveSlots[row] + 1);
   }
 }
@@ -223,6 +236,11 @@ void Session::placeStepArguments() {
     stepTensors = {ids.data(), positions.data(), ancestors.data()};
   else
     stepTensors = {ids.data(), positions.data(), sentences.data(), ancestors.data(), sourceLengths.data()};
+}
+
+int64_t Session::mostPositions() const {
+  const int64_t wanted = int64_t(room.target) + (hasPrompts() ? room.source : 0);
+  return std::min(wanted, owner->decoder().targetLimit.value_or(wanted));
 }
 
 /// (1 + ends) for each hypothesis of the beam, and those that may turn out to be forbidden (the end token
@@ -267,6 +285,9 @@ int Session::placeTargets(std::span<const attnrt_ids> targets, size_t ends) {
             "token ", i, " of target ", t, " is ", targets[t].ids[i], ", but the vocabulary's ids are 0 to ",
             decoder.targetVocabulary - 1);
   }
+  check(longest <= static_cast<size_t>(mostPositions()), ATTNRT_OUT_OF_RANGE,
+        "a prompt and what follows it have ", longest, " tokens, the model has positions for ",
+        mostPositions());
   const int32_t pad = decoder.tokens.pad.value_or(decoder.tokens.ends.front());
   for (size_t t = 0; t < targets.size(); ++t) {
     int32_t *input = targetIds.data() + stateRows[t] * longest,
@@ -290,10 +311,6 @@ std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targe
   const int longest = placeTargets(targets, ends);
   size(Target) = longest;
   std::vector<void *> tensors = {targetIds.data(), labels.data()};
-  const std::optional<int64_t> limit = owner->decoder().targetLimit;
-  check(!hasPrompts() || !limit || longest <= *limit, ATTNRT_OUT_OF_RANGE,
-        "a prompt and what follows it have ", longest, " tokens, the model has positions for ",
-        limit.value_or(0));
   if (!hasPrompts())
     tensors.push_back(sourceLengths.data());
   tensors.push_back(results.data());

@@ -8,6 +8,7 @@
 #define ATTNRT_SRC_SESSION_H
 
 #include "EntryCaller.h"
+#include "PromptSlots.h"
 
 namespace attnrt {
 
@@ -32,7 +33,7 @@ public:
 
   /// Begins decoding: one row per sentence, at the start token or the prompt's last one.
   void startRows();
-  /// Replaces the rows by the next step's.
+  /// Replaces the rows by the next step's: sentences in their order, each one's rows side by side.
   void moveRows(const std::vector<StepRow> &next);
 
   /// Computes the best `count` tokens of each row (row x count, best first): at most so many.
@@ -70,11 +71,13 @@ private:
   void callFor(uint32_t use, const char *entry, const std::vector<void *> &tensors);
   void placeStepArguments();
   bool hasPrompts() const { return !owner->decoder().hasSource; }
-  int64_t mostPositions() const { return int64_t(room.target) + (hasPrompts() ? room.source : 0); }
+  /// Of a target, and of the prompt that it follows.
+  int64_t mostPositions() const;
   int64_t arenaForEncoding(int64_t tokens, int64_t longest);
   void encodeParts(std::span<const attnrt_ids> sources);
   void placePart(std::span<const attnrt_ids> sources, const Part &part);
   void prefill();
+  void endSentences(const std::vector<StepRow> &next);
   void placeRows(const std::vector<StepRow> &next);
   size_t firstLabel(size_t sentence) const;
   /// Tokens to read, and those to score: each target's and `ends` (0 or 1) end tokens.
@@ -99,6 +102,7 @@ private:
   std::vector<int> liveSlots, parentSlots; // of each live row, now and before: its place in those above
   std::vector<void *> stepTensors;         // of a step's entry
   int stepRows = 0;                        // up to the last of them
+  PromptSlots promptSlots;                 // of sentences with prompts
 };
 
 } // namespace attnrt

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -53,14 +54,18 @@ template <typename Condition> bool spinUntil(Condition holds) {
   return false;
 }
 
+int failWith(const ParallelLoop &loop, const char *message) {
+  if (loop.context)
+    loop.context->report_error(loop.context, message);
+  return -1;
+}
+
 /// A task is C code, but a C++ host may let an exception out of one: no thread may die of it.
 int runGuarded(const ParallelLoop &loop, int index) {
   try {
     return loop.task(loop.context, loop.begin + index, loop.closure);
   } catch (...) {
-    if (loop.context)
-      loop.context->report_error(loop.context, "a task of a parallel loop threw an exception");
-    return -1;
+    return failWith(loop, "a task of a parallel loop threw an exception");
   }
 }
 
@@ -111,6 +116,8 @@ bool Executor::Progress::isExhausted() const {
                      [](const Part &part) { return part.next.load(std::memory_order_relaxed) >= part.end; });
 }
 
+void Executor::Progress::fail(const char *message) { failure = failWith(loop, message); }
+
 int Executor::run(const ParallelLoop &loop) noexcept {
   if (loop.count <= 1 || isInTask || isForOneThread(loop))
     return runAlone(loop);
@@ -118,7 +125,7 @@ int Executor::run(const ParallelLoop &loop) noexcept {
   try {
     share(progress);
   } catch (...) {
-    return -1; // the host's pool threw
+    progress.fail("the host's pool threw an exception");
   }
   return progress.result();
 }
@@ -151,7 +158,7 @@ void ShortLoops::note(const ParallelLoop &loop, uint64_t ticks) {
     placeOf(key).store(0, std::memory_order_relaxed);
 }
 
-ThreadPool::ThreadPool(int count) {
+ThreadPool::ThreadPool(int count) : process(getpid()) {
   threads.reserve(count > 1 ? count - 1 : 0);
   try {
     for (int i = 1; i < count; ++i)
@@ -162,6 +169,10 @@ ThreadPool::ThreadPool(int count) {
 }
 
 ThreadPool::~ThreadPool() {
+  if (getpid() != process) { // the handles are of threads that are not here, or have become those of others
+    new std::vector<std::thread>(std::move(threads));
+    return;
+  }
   ends.store(true);
   ++published;
   published.notify_all();
@@ -170,11 +181,12 @@ ThreadPool::~ThreadPool() {
 }
 
 bool ThreadPool::isForOneThread(const ParallelLoop &loop) {
-  return threads.empty() || shortLoops.takeRun(loop);
+  return threads.empty() || (!loop.isShared && shortLoops.takeRun(loop));
 }
 
 void ThreadPool::share(Progress &progress) {
-  Slot *slot = shortLoops.contains(progress.loop) ? nullptr : takeSlot();
+  const bool isShort = !progress.loop.isShared && shortLoops.contains(progress.loop);
+  Slot *slot = isShort ? nullptr : takeSlot();
   if (!slot) {
     runTimed(progress);
     return;
@@ -195,7 +207,7 @@ void ThreadPool::share(Progress &progress) {
 void ThreadPool::runTimed(Progress &progress) {
   const uint64_t start = ticks();
   const int ran = progress.runAll(0);
-  if (ran > 0)
+  if (ran > 0 && !progress.loop.isShared)
     shortLoops.note(progress.loop, (ticks() - start) * progress.count() / ran);
 }
 
@@ -247,13 +259,23 @@ std::unique_ptr<Executor> makeThreadPool(int32_t threads) {
   return std::make_unique<ThreadPool>(threads == 0 ? countCores() : threads);
 }
 
+HostExecutor::HostExecutor(attnrt_host_run run, void *user) : hostRun(run), user(user), cores(countCores()) {}
+
 void HostExecutor::share(Progress &progress) {
+  struct Loop {
+    Progress &progress;
+    std::atomic<int> ran{0};
+  } loop{progress};
   const auto runOne = [](void *closure, int32_t index) {
-    auto &progress = *static_cast<Progress *>(closure);
-    if (index >= 0 && index < progress.count())
-      progress.runTask(index);
+    auto &loop = *static_cast<Loop *>(closure);
+    if (index < 0 || index >= loop.progress.count())
+      return;
+    loop.progress.runTask(index);
+    ++loop.ran;
   };
-  hostRun(user, progress.count(), runOne, &progress);
+  hostRun(user, progress.count(), runOne, &loop);
+  if (loop.ran != progress.count())
+    progress.fail("the host's pool did not run each task once");
 }
 
 } // namespace attnrt

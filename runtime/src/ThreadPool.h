@@ -9,9 +9,9 @@
 
 #include "attnrt/attnrt.h"
 
-#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <sys/types.h>
 #include <thread>
 #include <vector>
 
@@ -23,6 +23,7 @@ struct ParallelLoop {
   attnrt_task task;
   int begin, count;
   uint8_t *closure;
+  bool isShared = false; // always: what one task takes says nothing of the others
 };
 
 /// Who runs parallel loops. Any number of threads may call run() at once.
@@ -34,10 +35,8 @@ public:
   /// caller is a kernel.
   int run(const ParallelLoop &loop) noexcept;
 
-  /// How many threads work on a loop; where the host program has them, as many as the machine can run.
-  virtual int threadCount() const {
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  }
+  /// How many threads work on a loop; where the host program has them, as many as there are cores for.
+  virtual int threadCount() const = 0;
 
 protected:
   /// Shared by the threads that work on one loop. Each begins with a part of its own, the same one in every
@@ -50,6 +49,8 @@ protected:
     /// Returns how many tasks this thread has run.
     int runAll(int thread);
     bool isExhausted() const;
+    /// A failure that is no task's.
+    void fail(const char *message);
     int result() const { return failure.load(); }
     int count() const { return loop.count; }
 
@@ -71,7 +72,7 @@ protected:
   /// Whether other threads are not to be told of the loop.
   virtual bool isForOneThread(const ParallelLoop &) { return false; }
 
-  /// Runs every task of `progress`, on whichever threads.
+  /// Runs every task of `progress`, on whichever threads, or has it fail.
   virtual void share(Progress &progress) = 0;
 };
 
@@ -96,7 +97,8 @@ private:
 };
 
 /// Threads of our own. Between loops they look for work for some microseconds before they sleep, because the
-/// next kernel follows soon. There is no lock: loops are offered in slots.
+/// next kernel follows soon. There is no lock: loops are offered in slots. A process that was forked from the
+/// pool's has none of the threads: it runs loops alone, and may destroy the pool.
 class ThreadPool final : public Executor {
 public:
   /// `threads` counts the caller's: 1 starts none.
@@ -130,6 +132,7 @@ private:
   std::atomic<unsigned> published{0}; // counts loops ever offered
   std::atomic<bool> ends{false};
   std::vector<std::thread> threads;
+  const pid_t process;
 };
 
 /// The caller's thread alone.
@@ -148,13 +151,16 @@ std::unique_ptr<Executor> makeThreadPool(int32_t threads);
 /// The threads of the host program.
 class HostExecutor final : public Executor {
 public:
-  HostExecutor(attnrt_host_run run, void *user) : hostRun(run), user(user) {}
+  HostExecutor(attnrt_host_run run, void *user);
+
+  int threadCount() const override { return cores; }
 
 private:
   void share(Progress &progress) override;
 
   attnrt_host_run hostRun;
   void *user;
+  const int cores;
 };
 
 } // namespace attnrt

@@ -28,6 +28,8 @@ public:
 struct Vocabulary {
   int32_t size = 0;
   std::optional<int32_t> unknown; // where text holds something else; without it such text is a failure
+
+  bool operator==(const Vocabulary &) const = default;
 };
 
 /// Reads the side's file in `folder`.

@@ -300,6 +300,47 @@ class AttentionGraphs(unittest.TestCase):
         for i in range(size):
             self.assertAlmostEqual(sum(weights[head * size + i] for head in range(4)) / 4, got[i], delta=2e-5)
 
+    def test_heads_of_a_width_that_is_a_size_are_left_apart(self):
+        for sized in ("width", "value_width"):
+            with self.subTest(sized=sized):
+                shape = Shape(queries=3, keys=37)
+                text = graph(shape, PRODUCTS + "    masked: {scale: products, by: 0.2}\n").replace(f", {sized}: 20]", f", {sized}]")
+                bundle = self.compile(text, kernels=0)
+                inputs = shape.inputs()
+                _, expected = attend(shape, inputs, lambda q, k, *at: 0.2 * dot(q, k))
+                got, = bundle.call("attend", {**shape.sizes(), sized: 20}, *inputs)
+                self.assertLess(max(abs(a - b) for a, b in zip(got, expected)), 2e-5)
+
+    def test_batches_may_be_called_as_other_axes_of_kernels(self):
+        lengths = [5, 30]
+        for name in ("query", "key"):
+            with self.subTest(name=name):
+                shape = Shape(queries=3, keys=37)
+                ops = PRODUCTS + "    masked: {padding_mask: [products, lengths]}\n"
+                text = graph(shape, ops, "    lengths: {shape: [batch], type: i32}\n").replace("[batch", f"[{name}")
+                text = text.replace("query: {", "q: {").replace("key: {", "k: {").replace("[query, key]", "[q, k]")
+                sizes = {name: 2, "query_length": 3, "key_length": 37}
+                bundle = self.compile(text)
+                got, = bundle.call("attend", sizes, *shape.inputs(), lengths)
+                _, expected = attend(shape, shape.inputs(), lambda q, k, b, h, i, j: dot(q, k) if j < lengths[b] else -math.inf)
+                self.assertEqual(len(expected), len(got))
+                self.assertLess(max(abs(a - b) for a, b in zip(got, expected)), 2e-5)
+
+    def test_one_query_of_many_keys(self):
+        """A task is a head of a row; where there is one head alone, a span of a row's keys."""
+        for heads, width in ((8, 64), (1, 64), (2, 20)):
+            with self.subTest(heads=heads, width=width):
+                shape = Shape(heads=heads, key_heads=heads, queries=1, keys=700, width=width, value_width=width)
+                lengths = [513, 700]
+                ops = PRODUCTS + """    scaled: {scale: products, by: 0.2}
+    masked: {padding_mask: [scaled, lengths]}
+"""
+                text = graph(shape, ops, "    lengths: {shape: [batch], type: i32}\n").replace("query_length", "query: 1")
+                bundle = self.compile(text)
+                got, = bundle.call("attend", {"batch": 2, "key_length": 700}, *shape.inputs(), lengths)
+                _, expected = attend(shape, shape.inputs(), lambda q, k, b, h, i, j: 0.2 * dot(q, k) if j < lengths[b] else -math.inf)
+                self.assertLess(max(abs(a - b) for a, b in zip(got, expected)), 2e-5)
+
     # Positions ------------------------------------------------------------------------------------------------------
 
     def test_alibi(self):

@@ -81,7 +81,7 @@ TEST_F(Concurrency, AHostWhoseLoopThrowsFailsTheCall) {
 TEST_F(Concurrency, AHostThatLeavesPartsOutFailsTheCall) {
   const auto run = [](void *, int32_t, attnrt_host_work, void *) {};
   const attnrt::api::Pool pool(run, nullptr);
-  const unsigned cores = std::thread::hardware_concurrency();
+  const int cores = attnrt::api::coreCount();
   if (cores < 2)
     GTEST_SKIP() << "this machine has one core";
   const std::vector<toy::Ids> sources(32 * cores, toy::Ids(16, 3)); // 512 tokens for each

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <memory>
 #include <stdexcept>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -167,6 +169,29 @@ TEST(ThreadPool, WakesThreadsThatSleep) {
   }
 }
 
+/// Tasks that are over at once are no reason to leave those that follow to one thread.
+TEST(ThreadPool, LoopsThatAreAlwaysSharedAreNotLeftToOneThread) {
+  struct Loop {
+    bool waits;
+    std::thread::id caller = std::this_thread::get_id();
+    std::atomic<bool> joined{false};
+  };
+  const auto task = [](attnrt_kernel_context *, int, uint8_t *closure) {
+    Loop &loop = *reinterpret_cast<Loop *>(closure);
+    if (std::this_thread::get_id() != loop.caller)
+      loop.joined = true;
+    return !loop.waits || isSetSoon(loop.joined) ? 0 : -1;
+  };
+  ThreadPool pool(2);
+  const auto run = [&](bool waits) {
+    Loop loop{waits};
+    return pool.run({nullptr, task, 0, 2, reinterpret_cast<uint8_t *>(&loop), /*isShared=*/true});
+  };
+  for (int i = 0; i < 100; ++i)
+    run(/*waits=*/false);
+  EXPECT_EQ(0, run(/*waits=*/true));
+}
+
 TEST(ThreadPool, CallersSleepUntilTheLastTaskIsDone) {
   ThreadPool pool(2);
   for (int count = 2; count < 22; ++count) {
@@ -215,5 +240,43 @@ TEST(ThreadPool, TasksThatAHostMakesUpAreNotRun) {
   EXPECT_EQ(0, runLoop(host, 0, 3, [&](int i) { return order.push_back(i), 0; }));
   EXPECT_EQ((std::vector<int>{0, 1, 2}), order);
 }
+
+TEST(ThreadPool, AHostThatLeavesTasksOutFailsTheLoop) {
+  const auto allButTheLast = [](void *, int32_t count, attnrt_host_work work, void *closure) {
+    for (int32_t i = 0; i + 1 < count; ++i)
+      work(closure, i);
+  };
+  HostExecutor host(allButTheLast, nullptr);
+  EXPECT_NE(0, runLoop(host, 0, 3, [](int) { return 0; }));
+}
+
+TEST(ThreadPool, AHostThatThrowsFailsTheLoop) {
+  const auto throws = [](void *, int32_t, attnrt_host_work, void *) { throw std::runtime_error("no"); };
+  HostExecutor host(throws, nullptr);
+  EXPECT_NE(0, runLoop(host, 0, 3, [](int) { return 0; }));
+}
+
+#ifndef __has_feature // GCC
+#define __has_feature(name) 0
+#endif
+#if !__has_feature(thread_sanitizer) // it allows a forked process no threads
+/// There, handles of threads may have become those of a pool that was made since.
+TEST(ThreadPool, AForkedProcessMayDestroyIt) {
+  auto inherited = std::make_unique<ThreadPool>(3);
+  runLoop(*inherited, 0, 8, [](int) { return 0; });
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(10);
+    ThreadPool own(3);
+    const bool runs = runLoop(*inherited, 0, 8, [](int) { return 0; }) == 0;
+    inherited.reset();
+    _exit(runs && runLoop(own, 0, 8, [](int) { return 0; }) == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(child, waitpid(child, &status, 0));
+  EXPECT_EQ(0, status);
+}
+#endif
 
 } // namespace

@@ -133,8 +133,8 @@ int32_t attnrt_core_count(void);
 attnrt_status attnrt_pool_create(int32_t threads, attnrt_pool **out);
 
 /* Uses the threads of the host program instead. `run` must call work(closure, i) once for each i in [0,
- * count), on any threads, and return when all of them have returned. Kernels take up to 512 KiB of a thread's
- * stack. */
+ * count), on any threads, and return when all of them have returned, also where it throws an exception; that,
+ * and tasks left out, are a failure of the call. Kernels take up to 512 KiB of a thread's stack. */
 typedef void (*attnrt_host_work)(void *closure, int32_t index);
 typedef void (*attnrt_host_run)(void *user, int32_t count, attnrt_host_work work, void *closure);
 attnrt_status attnrt_pool_create_on_host(attnrt_host_run run, void *user, attnrt_pool **out);
@@ -375,7 +375,8 @@ typedef struct attnrt_places {
 
 /* What the masked-token head says of the tokens at `places`: the `candidates` best ids of each, best first,
  * with their log-probabilities (count x candidates of each); where `ids` is null, the log-probabilities of
- * the whole vocabulary (count x vocabulary), and `candidates` is ignored. No places give nothing. */
+ * the whole vocabulary (count x vocabulary), and `candidates` is ignored. No places give nothing; there may be
+ * as many as the session has room for tokens, where that are no more than 2^31 - 1 log-probabilities. */
 attnrt_status attnrt_predict(attnrt_session *session, size_t count, const attnrt_ids *sources,
                              const attnrt_ids *types, const attnrt_places *places, int32_t candidates,
                              int32_t *ids, float *log_probabilities);

@@ -79,6 +79,14 @@ func.func @layer_norm_c2_negative_epsilon(%x: tensor<2x3x8xf32>, %w: tensor<8xf3
 
 // -----
 
+func.func @layer_norm_c3_unknown_width(%x: tensor<2x3x?xf32, #attn.axes<batch, query, width>>, %w: tensor<?xf32, #attn.axes<width>>) {
+  // expected-error @below {{the input's width is the size 'width', but has to be a number}}
+  %y = attn.layer_norm %x, %w epsilon 1.0e-5 : (tensor<2x3x?xf32, #attn.axes<batch, query, width>>, tensor<?xf32, #attn.axes<width>>) -> tensor<2x3x?xf32, #attn.axes<batch, query, width>>
+  return
+}
+
+// -----
+
 func.func @rms_norm_c1_other_width(%x: tensor<2x3x8xf32>, %w: tensor<6xf32>) {
   // expected-error @below {{the weight's width is 6, but the input's width is 8}}
   %y = attn.rms_norm %x, %w epsilon 1.0e-5 : (tensor<2x3x8xf32>, tensor<6xf32>) -> tensor<2x3x8xf32>
@@ -90,6 +98,14 @@ func.func @rms_norm_c1_other_width(%x: tensor<2x3x8xf32>, %w: tensor<6xf32>) {
 func.func @rms_norm_c2_negative_epsilon(%x: tensor<2x3x8xf32>, %w: tensor<8xf32>) {
   // expected-error @below {{'epsilon' is -1.000000e+00, but must not be negative}}
   %y = attn.rms_norm %x, %w epsilon -1.0 : (tensor<2x3x8xf32>, tensor<8xf32>) -> tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_c3_unknown_width(%x: tensor<2x?xf32, #attn.axes<row, width>>, %w: tensor<?xf32, #attn.axes<width>>) {
+  // expected-error @below {{the input's width is the size 'width', but has to be a number}}
+  %y = attn.rms_norm %x, %w epsilon 1.0e-5 : (tensor<2x?xf32, #attn.axes<row, width>>, tensor<?xf32, #attn.axes<width>>) -> tensor<2x?xf32, #attn.axes<row, width>>
   return
 }
 

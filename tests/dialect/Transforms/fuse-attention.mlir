@@ -179,7 +179,7 @@ func.func @orders_by_operands(%q: !step, %k: !heads, %v: !heads, %sources: !rows
 func.func @leaves_wide_heads_apart(%q: !wide, %k: !wide, %v: !wide) -> !wide {
   // expected-remark @below {{fused: attention of matmul, softmax}}
   %s = attn.matmul %q, %k transposed : (!wide, !wide) -> !of_wide
-  // expected-remark @below {{not fused: its heads are wider than 1024, and a block of them would not fit on a kernel's stack}}
+  // expected-remark @below {{not fused: its heads are of a width that is not known or wider than 1024, and a block of them would not fit on a kernel's stack}}
   %w = attn.softmax %s : !of_wide
   %c = attn.matmul %w, %v : (!of_wide, !wide) -> !wide
   return %c : !wide

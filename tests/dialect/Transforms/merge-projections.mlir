@@ -190,3 +190,36 @@ func.func @reads_its_part(%q: !target) -> !target {
   %c = attn.matmul %w, %values : (!scores, !heads) -> !target
   return %c : !target
 }
+
+// -----
+
+!rows = tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+!wide = tensor<?x?x16xf32, #attn.axes<batch, source, width>>
+!heads = tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
+!more = tensor<?x4x?x4xf32, #attn.axes<batch, head, source, width>>
+// A missing bias is as wide as its linear: two that begin alike are not one.
+// CHECK-DAG: attn.weight @b_joined from ["b", ""] rows [8, 8] : tensor<16xf32>
+// CHECK-DAG: attn.weight @b_joined_{{[0-9]+}} from ["b", ""] rows [8, 16] : tensor<24xf32>
+attn.weight @w from ["w"] : tensor<8x8xf32>
+attn.weight @b from ["b"] : tensor<8xf32>
+attn.weight @narrow from ["narrow"] : tensor<8x8xf32>
+attn.weight @wide from ["wide"] : tensor<16x8xf32>
+
+// CHECK-LABEL: @biases_of_different_widths_are_missing(
+func.func @biases_of_different_widths_are_missing(%x: !rows, %y: !rows) -> (!heads, !heads, !heads, !more) {
+  %w = attn.get_weight @w : tensor<8x8xf32>
+  %b = attn.get_weight @b : tensor<8xf32>
+  %narrow = attn.get_weight @narrow : tensor<8x8xf32>
+  %wide = attn.get_weight @wide : tensor<16x8xf32>
+  // expected-remark @below {{merged: 2 projections of one input are one linear}}
+  %0 = attn.linear %x, %w bias %b : (!rows, tensor<8x8xf32>, tensor<8xf32>) -> !rows
+  %1 = attn.linear %x, %narrow : (!rows, tensor<8x8xf32>) -> !rows
+  // expected-remark @below {{merged: 2 projections of one input are one linear}}
+  %2 = attn.linear %y, %w bias %b : (!rows, tensor<8x8xf32>, tensor<8xf32>) -> !rows
+  %3 = attn.linear %y, %wide : (!rows, tensor<16x8xf32>) -> !wide
+  %h0 = attn.split_heads %0 into 2 : (!rows) -> !heads
+  %h1 = attn.split_heads %1 into 2 : (!rows) -> !heads
+  %h2 = attn.split_heads %2 into 2 : (!rows) -> !heads
+  %h3 = attn.split_heads %3 into 4 : (!wide) -> !more
+  return %h0, %h1, %h2, %h3 : !heads, !heads, !heads, !more
+}

@@ -21,6 +21,11 @@ attn.weight @never_read from ["n"] : !w
 // CHECK: attn.kernel @attention_2x4 {
 // CHECK-NEXT: ^bb0(%[[Q:.*]]: tensor<?x2x?x4xf32, #attn.axes<batch, head, query, width>>, %[[K:.*]]: tensor<?x2x?x4xf32, #attn.axes<batch, head, key, width>>):
 // CHECK-NEXT: attn.matmul %[[Q]], %[[K]] transposed
+
+// A spec's batch that is called as another axis of the kernel is not that axis.
+// CHECK: attn.kernel @attention_5x4_padding {
+// CHECK-NEXT: ^bb0(%{{.*}}: tensor<?x5x?x4xf32, #attn.axes<batch.query, head, query, width>>, %{{.*}}: tensor<?x5x?x4xf32, #attn.axes<batch.query, head, key, width>>, %{{.*}}: tensor<?xi32, #attn.axes<batch.query>>):
+
 // CHECK: attn.kernel @attention_1x3 {
 // CHECK-NEXT: ^bb0(%{{.*}}: tensor<?x1x?x3xf32, #attn.axes<batch, head, query, width>>, %{{.*}}: tensor<?x1x?x3xf32
 
@@ -94,6 +99,23 @@ func.func @passes_a_value_in_two_roles_twice(%x: !heads) -> !heads {
     attn.yield %2 : !heads
   }
   return %y : !heads
+}
+
+!queries = tensor<?x5x?x4xf32, #attn.axes<query, head, n, width>>
+!query_scores = tensor<?x5x?x?xf32, #attn.axes<query, head, n, n>>
+!query_lengths = tensor<?xi32, #attn.axes<query>>
+// CHECK-LABEL: func.func @has_a_batch_that_is_called_query(
+func.func @has_a_batch_that_is_called_query(%x: !queries, %lengths: !query_lengths) -> !queries {
+  // CHECK: attn.call @attention_5x4_padding
+  %y = attn.fused(%x, %lengths) : (!queries, !query_lengths) -> !queries {
+  ^bb0(%in: !queries, %n: !query_lengths):
+    %0 = attn.matmul %in, %in transposed : (!queries, !queries) -> !query_scores
+    %1 = attn.padding_mask %0, %n : (!query_scores, !query_lengths) -> !query_scores
+    %2 = attn.softmax %1 : !query_scores
+    %3 = attn.matmul %2, %in : (!query_scores, !queries) -> !queries
+    attn.yield %3 : !queries
+  }
+  return %y : !queries
 }
 
 !keys = tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
