@@ -296,5 +296,10 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
       ->type_name("FILE")
       ->needs(profile);
   command->add_flag("--json", options->json, "Print one object");
-  command->callback([options, &exitCode] { exitCode = attnc::runCommand([&] { attnc::bench(*options); }); });
+  command->callback([options, &exitCode] {
+    exitCode = attnc::runCommand([&] {
+      attnc::bench(*options);
+      return 0;
+    });
+  });
 }

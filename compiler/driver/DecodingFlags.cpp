@@ -3,6 +3,7 @@
 
 #include "compiler/driver/DecodingFlags.h"
 #include "compiler/driver/Flags.h"
+#include "compiler/driver/SentenceLines.h"
 #include "compiler/spec/ReadText.h"
 
 #include <fstream>

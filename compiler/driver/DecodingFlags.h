@@ -4,7 +4,7 @@
 #ifndef ATTNC_COMPILER_DRIVER_DECODINGFLAGS_H
 #define ATTNC_COMPILER_DRIVER_DECODINGFLAGS_H
 
-#include "compiler/driver/SentenceLines.h"
+#include "compiler/driver/BundleCommand.h"
 
 #include <optional>
 

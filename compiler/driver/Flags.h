@@ -5,7 +5,7 @@
 #define ATTNC_COMPILER_DRIVER_FLAGS_H
 
 #include "attnrt/ranges.hpp"
-#include "compiler/driver/SentenceLines.h"
+#include "compiler/driver/BundleCommand.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,7 +1,7 @@
 //===- Frontend.h - a spec on its way through the phases -------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// What compile and explain share: reads a spec, imports it and runs the passes; prints what goes wrong.
+// What compile, explain and tune share: reads a spec, imports it and runs the passes; prints what goes wrong.
 
 #ifndef ATTNC_COMPILER_DRIVER_FRONTEND_H
 #define ATTNC_COMPILER_DRIVER_FRONTEND_H

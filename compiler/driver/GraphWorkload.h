@@ -6,7 +6,7 @@
 #ifndef ATTNC_COMPILER_DRIVER_GRAPHWORKLOAD_H
 #define ATTNC_COMPILER_DRIVER_GRAPHWORKLOAD_H
 
-#include "compiler/driver/SentenceLines.h"
+#include "compiler/driver/BundleCommand.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
 //===- Inspect.cpp - attnc inspect: what is in a bundle, and is it whole ------===//
 // SPDX-License-Identifier: Apache-2.0
 
+#include "compiler/driver/BundleCommand.h"
 #include "compiler/driver/Commands.h"
-#include "compiler/driver/SentenceLines.h"
 #include "compiler/emit/CpuVariant.h"
 #include "compiler/emit/ManifestFile.h"
 
@@ -168,6 +168,10 @@ void addInspectCommand(CLI::App &app, int &exitCode) {
                       "Kernels to use; the best this machine can run if not given");
   command->add_flag("--self-check", options->selfCheck,
                     "Compare the weights to their hashes and repeat the golden cases");
-  command->callback(
-      [options, &exitCode] { exitCode = attnc::runCommand([&] { attnc::inspect(*options); }); });
+  command->callback([options, &exitCode] {
+    exitCode = attnc::runCommand([&] {
+      attnc::inspect(*options);
+      return 0;
+    });
+  });
 }

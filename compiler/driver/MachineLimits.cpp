@@ -4,6 +4,7 @@
 // Independent instructions in registers, and streams of vector loads.
 
 #include "compiler/driver/MachineLimits.h"
+#include "compiler/driver/Timing.h"
 
 #include <algorithm>
 #include <array>
@@ -243,8 +244,6 @@ private:
   std::unique_ptr<char, decltype(&std::free)> memory{nullptr, &std::free};
   size_t part, parts, next = 0; // of each stream
 };
-
-using Clock = std::chrono::steady_clock;
 
 /// How much of `load` is done in a second, for a while.
 static double rateOf(const Load &load) {

@@ -59,8 +59,7 @@ void OutputPrinter::printJson(size_t lineNumber, const std::vector<Hypothesis> &
     }
     outputs.push_back(std::move(output));
   }
-  const Json line = {{"line", lineNumber}, {"outputs", std::move(outputs)}};
-  std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  attnc::printJson({{"line", lineNumber}, {"outputs", std::move(outputs)}});
 }
 
 } // namespace attnc

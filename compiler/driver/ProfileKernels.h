@@ -6,8 +6,8 @@
 #ifndef ATTNC_COMPILER_DRIVER_PROFILEKERNELS_H
 #define ATTNC_COMPILER_DRIVER_PROFILEKERNELS_H
 
+#include "compiler/driver/BundleCommand.h"
 #include "compiler/driver/Profile.h"
-#include "compiler/driver/SentenceLines.h"
 
 #include <nlohmann/json.hpp>
 

@@ -7,6 +7,7 @@
 #include "compiler/driver/HeatMap.h"
 #include "compiler/driver/OutputPrinter.h"
 #include "compiler/driver/RunEncoder.h"
+#include "compiler/driver/SentenceLines.h"
 
 #include <algorithm>
 #include <iostream>
@@ -139,21 +140,10 @@ int Runner::run() {
   return isGood ? 0 : 1;
 }
 
-/// Up to the first line with a mistake, unless such lines are skipped.
 std::vector<Sentence> Runner::read(const std::vector<std::string> &lines) const {
-  std::vector<Sentence> sentences;
-  for (const std::string &line : lines) {
-    Sentence &sentence = sentences.emplace_back();
-    try {
-      if (!line.empty())
-        sentence.source = codec.read(ATTNRT_SOURCE, line);
-    } catch (const std::exception &error) {
-      sentence.mistake = error.what();
-      if (!options.skipsBadLines)
-        break;
-    }
-  }
-  return sentences;
+  return readLines<Sentence>(lines, options.skipsBadLines, [&](const std::string &line) {
+    return Sentence{line.empty() ? Ids() : codec.read(ATTNRT_SOURCE, line), {}, {}};
+  });
 }
 
 /// Which sentences are decoded together: neighbours, or those of similar length.
@@ -219,9 +209,7 @@ bool Runner::print(const std::vector<Sentence> &sentences) {
     const Sentence &sentence = sentences[i];
     const size_t number = lineNumber + i + 1;
     if (!sentence.mistake.empty()) {
-      if (!options.skipsBadLines)
-        throw std::runtime_error("line " + std::to_string(number) + ": " + sentence.mistake);
-      std::cerr << "attnc: error: line " << number << ": " << sentence.mistake << "\n";
+      tellMistake(number, sentence.mistake, options.skipsBadLines);
       isGood = false;
     }
     printer.print(number, sentence.outputs);
@@ -358,8 +346,6 @@ void addRunCommand(CLI::App &app, int &exitCode) {
   attnc::addEncoderFlags(*command, *options);
   attnc::addMachineFlags(*command, *options);
   command->callback([command, options, &exitCode] {
-    int code = 0;
-    const int failed = attnc::runCommand([&] { code = attnc::run(*command, *options); });
-    exitCode = failed ? failed : code;
+    exitCode = attnc::runCommand([&] { return attnc::run(*command, *options); });
   });
 }

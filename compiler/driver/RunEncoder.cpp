@@ -55,7 +55,6 @@ private:
   Ids tokenize(const std::string &text) const;
   EncoderLine readLine(const std::string &line) const;
   void check(const EncoderLine &line) const;
-  std::vector<EncoderLine> read(const std::vector<std::string> &lines) const;
   void printVectors(const Batch &batch);
   void printVector(const EncoderLine &line, size_t number, const float *hidden, const float *pooled) const;
   void printRows(const EncoderLine &line, size_t number, const std::vector<std::vector<float>> &rows) const;
@@ -126,34 +125,11 @@ void EncoderRunner::check(const EncoderLine &line) const {
     throw std::runtime_error("has no mask token (" + std::to_string(*maskToken()) + ")");
 }
 
-/// Up to the first line with a mistake, unless such lines are skipped.
-std::vector<EncoderLine> EncoderRunner::read(const std::vector<std::string> &texts) const {
-  std::vector<EncoderLine> lines;
-  for (const std::string &text : texts) {
-    EncoderLine &line = lines.emplace_back();
-    try {
-      if (!text.empty())
-        line = readLine(text);
-      check(line);
-    } catch (const std::exception &error) {
-      line = {};
-      line.mistake = error.what();
-      if (!options.skipsBadLines)
-        break;
-    }
-  }
-  return lines;
-}
-
 Session &EncoderRunner::sessionFor(const Batch &batch) {
   size_t longest = 1;
   for (const EncoderLine *line : batch)
     longest = std::max(longest, line->ids.size());
   return session.forLengths(longest, 0);
-}
-
-void printJson(const Json &json) {
-  std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
 /// One row is a vector; several are separated by TABs.
@@ -305,14 +281,19 @@ int EncoderRunner::run() {
   bool isGood = true;
   for (std::vector<std::string> texts; !(texts = reader.read(options.batch)).empty();
        lineNumber += texts.size()) {
-    const std::vector<EncoderLine> lines = read(texts);
+    const std::vector<EncoderLine> lines =
+        readLines<EncoderLine>(texts, options.skipsBadLines, [&](const std::string &text) {
+          EncoderLine line = text.empty() ? EncoderLine() : readLine(text);
+          check(line);
+          return line;
+        });
     Batch batch;
     for (const EncoderLine &line : lines) {
       if (!line.mistake.empty()) {
         isGood = false;
         if (!options.skipsBadLines)
           break; // it is the last one
-        std::cerr << "attnc: error: line " << lineNumber + batch.size() + 1 << ": " << line.mistake << "\n";
+        tellMistake(lineNumber + batch.size() + 1, line.mistake, /*skipsBadLines=*/true);
       }
       batch.push_back(&line);
     }

@@ -3,6 +3,7 @@
 
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Flags.h"
+#include "compiler/driver/SentenceLines.h"
 
 #include <nlohmann/json.hpp>
 
@@ -53,7 +54,6 @@ private:
   }
 
   Pair readPair(const std::string &line) const;
-  std::vector<Pair> read(const std::vector<std::string> &lines) const;
   void scorePairs(const std::vector<Pair *> &batch);
   bool print(const std::vector<Pair> &pairs);
   void printPair(const Pair &pair) const;
@@ -70,7 +70,8 @@ int Scorer::run() {
   bool isGood = true;
   for (std::vector<std::string> lines; !(lines = reader.read(options.batch)).empty();
        lineNumber += lines.size()) {
-    std::vector<Pair> pairs = read(lines);
+    std::vector<Pair> pairs = readLines<Pair>(lines, options.skipsBadLines,
+                                              [&](const std::string &line) { return readPair(line); });
     std::vector<Pair *> batch;
     for (Pair &pair : pairs)
       if (!pair.isEmpty && pair.mistake.empty())
@@ -94,20 +95,6 @@ Pair Scorer::readPair(const std::string &line) const {
   pair.source = codec.read(ATTNRT_SOURCE, line.substr(0, tab));
   pair.target = codec.read(ATTNRT_TARGET, line.substr(tab + 1));
   return pair;
-}
-
-/// Up to the first line with a mistake, unless such lines are skipped.
-std::vector<Pair> Scorer::read(const std::vector<std::string> &lines) const {
-  std::vector<Pair> pairs;
-  for (const std::string &line : lines)
-    try {
-      pairs.push_back(readPair(line));
-    } catch (const std::exception &error) {
-      pairs.emplace_back().mistake = error.what();
-      if (!options.skipsBadLines)
-        break;
-    }
-  return pairs;
 }
 
 /// Where a batch fails, its pairs are scored one by one: to find out which of them it is.
@@ -146,9 +133,7 @@ bool Scorer::print(const std::vector<Pair> &pairs) {
     const std::string &mistake = pairs[i].mistake;
     const size_t number = lineNumber + i + 1;
     if (!mistake.empty()) {
-      if (!options.skipsBadLines)
-        failAtLines(number, 1, mistake);
-      std::cerr << "attnc: error: line " << number << ": " << mistake << "\n";
+      tellMistake(number, mistake, options.skipsBadLines);
       isGood = false;
     }
     if (pairs[i].isEmpty || !mistake.empty())
@@ -179,8 +164,7 @@ void Scorer::printPair(const Pair &pair) const {
                       {"token", model.tokenText(ATTNRT_TARGET, id)},
                       {"log_probability", logProbabilities[i]}});
   }
-  const nlohmann::ordered_json line = {{"total", total}, {"tokens", std::move(tokens)}};
-  std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  printJson({{"total", total}, {"tokens", std::move(tokens)}});
 }
 
 } // namespace
@@ -203,9 +187,6 @@ void addScoreCommand(CLI::App &app, int &exitCode) {
                     "Go on after a line with a mistake, with an empty output; exit with 1 in the end");
   command->add_option("--batch", options->batch, "Lines scored together (default 32)")
       ->check(attnc::wholeIn(attnrt::ranges::batch));
-  command->callback([options, &exitCode] {
-    int code = 0;
-    const int failed = attnc::runCommand([&] { code = attnc::Scorer(*options).run(); });
-    exitCode = failed ? failed : code;
-  });
+  command->callback(
+      [options, &exitCode] { exitCode = attnc::runCommand([&] { return attnc::Scorer(*options).run(); }); });
 }

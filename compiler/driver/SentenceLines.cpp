@@ -21,53 +21,10 @@
 
 namespace attnc {
 
-Model loadBundle(const BundleOptions &options) {
-  attnrt_model_options modelOptions;
-  attnrt_model_options_init(&modelOptions);
-  if (!options.variant.empty())
-    modelOptions.variant = options.variant.c_str();
-  modelOptions.verify_weights = options.verify;
-  try {
-    return Model(options.folder, &modelOptions);
-  } catch (const attnrt::api::Error &error) {
-    if (options.variant.empty() || error.status != ATTNRT_INVALID_ARGUMENT)
-      throw;
-    throw CLI::ValidationError("--variant", error.what());
-  }
-}
-
-void refuseGraph(const Model &model) {
-  if (nlohmann::json::parse(model.manifest())["kind"] == "graph")
-    throw CLI::ValidationError("'" + std::string(model.name()) +
-                               "' is a graph: programs call its functions (docs/runtime.md)");
-}
-
-Model loadDecoder(const BundleOptions &options, const std::string &command) {
-  Model model = loadBundle(options);
-  if (model.width() > 0)
-    throw CLI::ValidationError("'" + model.name() + "' is an encoder that does not decode: 'attnc " +
-                               command + "' has no meaning for it");
-  refuseGraph(model);
-  return model;
-}
-
 std::string formatFloat(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", value);
   return text;
-}
-
-int runCommand(const std::function<void()> &body) {
-  try {
-    body();
-    return 0;
-  } catch (const CLI::Error &) { // wrong usage, which depends on the bundle
-    throw;
-  } catch (const std::exception &error) {
-    std::cout.flush(); // what was right before the mistake
-    std::cerr << "attnc: error: " << error.what() << "\n";
-    return 1;
-  }
 }
 
 void failAtLines(size_t first, size_t count, const std::string &message) {
@@ -75,6 +32,16 @@ void failAtLines(size_t first, size_t count, const std::string &message) {
       count == 1 ? "line " + std::to_string(first)
                  : "lines " + std::to_string(first) + " to " + std::to_string(first + count - 1);
   throw std::runtime_error(where + ": " + message);
+}
+
+void tellMistake(size_t line, const std::string &message, bool skipsBadLines) {
+  if (!skipsBadLines)
+    failAtLines(line, 1, message);
+  std::cerr << "attnc: error: line " << line << ": " << message << "\n";
+}
+
+void printJson(const nlohmann::ordered_json &json) {
+  std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
 Ids parseIds(const std::string &text) {

@@ -7,9 +7,11 @@
 #ifndef ATTNC_COMPILER_DRIVER_SENTENCELINES_H
 #define ATTNC_COMPILER_DRIVER_SENTENCELINES_H
 
-#include "attnrt/attnrt.hpp"
+#include "compiler/driver/BundleCommand.h"
 
-#include <functional>
+#include <nlohmann/json_fwd.hpp>
+
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,36 +19,33 @@
 
 namespace attnc {
 
-using attnrt::api::Ids;
-using attnrt::api::Model;
-using attnrt::api::Session;
-
-/// Options that every command with a bundle has.
-struct BundleOptions {
-  std::string folder;
-  std::string variant; // empty: the best
-  int threads = 0;     // 0: attnrt_core_count()
-  bool ids = false;    // lines are token ids
-  bool verify = false; // compare library and weights to their hashes first
-};
-
-Model loadBundle(const BundleOptions &options);
-
-/// Graphs have no tokens, so no lines to read or write.
-void refuseGraph(const Model &model);
-
-/// For commands that need a model that decodes.
-Model loadDecoder(const BundleOptions &options, const std::string &command);
-
 /// Nine digits give a float back exactly.
 std::string formatFloat(double value);
 
-/// Runs a command's body; its failure is printed to stderr. Returns the exit code: 0, or 1. Wrong usage
-/// (CLI::Error) passes through to main(), whose exit code is 2.
-int runCommand(const std::function<void()> &body);
-
 /// A mistake in one of `count` lines of the input, counted from 1.
 [[noreturn]] void failAtLines(size_t first, size_t count, const std::string &message);
+
+/// As that, of one line; where lines with mistakes are skipped, it is told on stderr alone.
+void tellMistake(size_t line, const std::string &message, bool skipsBadLines);
+
+/// What `read` makes of each line, up to the first one with a mistake, unless such lines are skipped. A
+/// `Line` has its `mistake`.
+template <typename Line, typename Read>
+std::vector<Line> readLines(const std::vector<std::string> &texts, bool skipsBadLines, Read read) {
+  std::vector<Line> lines;
+  for (const std::string &text : texts)
+    try {
+      lines.push_back(read(text));
+    } catch (const std::exception &error) {
+      lines.emplace_back().mistake = error.what();
+      if (!skipsBadLines)
+        break;
+    }
+  return lines;
+}
+
+/// As one line, whatever bytes strings have.
+void printJson(const nlohmann::ordered_json &json);
 
 /// Token ids, separated by white space.
 Ids parseIds(const std::string &text);

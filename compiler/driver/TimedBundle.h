@@ -6,7 +6,7 @@
 #ifndef ATTNC_COMPILER_DRIVER_TIMEDBUNDLE_H
 #define ATTNC_COMPILER_DRIVER_TIMEDBUNDLE_H
 
-#include "compiler/driver/SentenceLines.h"
+#include "compiler/driver/BundleCommand.h"
 #include "compiler/driver/Tuner.h"
 
 #include <nlohmann/json.hpp>

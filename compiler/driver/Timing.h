@@ -4,9 +4,16 @@
 #ifndef ATTNC_COMPILER_DRIVER_TIMING_H
 #define ATTNC_COMPILER_DRIVER_TIMING_H
 
+#include <chrono>
 #include <functional>
 
 namespace attnc {
+
+using Clock = std::chrono::steady_clock;
+
+inline double millisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 struct Times {
   double minimum = 0, median = 0; // milliseconds

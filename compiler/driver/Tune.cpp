@@ -147,9 +147,6 @@ void addTuneCommand(CLI::App &app, int &exitCode) {
       ->add_option("--threads", options->threads,
                    "Threads; 0: one per core, or as many as the container may keep busy")
       ->check(attnc::wholeIn(attnrt::ranges::threads));
-  command->callback([flags, &exitCode] {
-    int found = 0;
-    const int failed = attnc::runCommand([&] { found = attnc::tune(*flags); });
-    exitCode = failed ? failed : found;
-  });
+  command->callback(
+      [flags, &exitCode] { exitCode = attnc::runCommand([&] { return attnc::tune(*flags); }); });
 }

@@ -3,13 +3,16 @@
 
 #include "compiler/driver/Tuner.h"
 
+#include "compiler/driver/Frontend.h"
 #include "compiler/driver/ProgressLine.h"
+#include "compiler/driver/RecordFile.h"
 #include "compiler/driver/TimedBundle.h"
 #include "compiler/driver/Workload.h"
 #include "compiler/emit/ChildProcess.h"
+#include "compiler/emit/CompileKernel.h"
+#include "compiler/emit/CpuVariant.h"
 #include "compiler/emit/FileOutput.h"
 #include "compiler/emit/Interrupts.h"
-#include "compiler/tune/ScheduleFile.h"
 #include "compiler/tune/ScheduleSearch.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -20,7 +23,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -31,63 +33,6 @@
 namespace attnc {
 namespace {
 
-[[noreturn]] void failWith(const std::string &what, std::error_code code) {
-  throw std::runtime_error(what + ": " + code.message());
-}
-
-std::error_code lastError() { return {errno, std::generic_category()}; }
-
-/// The file of records: it is replaced whole or not at all, and known to be writable before anything is
-/// measured. Where it is a link to a file, that is replaced.
-class RecordFile {
-public:
-  explicit RecordFile(const std::string &name) : path(name) {
-    llvm::SmallString<256> real;
-    if (!llvm::sys::fs::real_path(name, real))
-      path = real.str().str();
-    else if (llvm::sys::fs::is_symlink_file(name))
-      throw std::runtime_error(name + " is a link to nothing");
-    llvm::sys::fs::file_status status;
-    const bool exists = !llvm::sys::fs::status(path, status);
-    if (exists && !llvm::sys::fs::is_regular_file(status))
-      throw std::runtime_error(path + " is no file");
-    permissions = exists ? status.permissions() : llvm::sys::fs::perms(0666 & ~llvm::sys::fs::getUmask());
-    partial = path + ".partial-XXXXXX";
-    const int descriptor = mkostemp(partial.data(), O_CLOEXEC);
-    if (descriptor < 0)
-      failWith("cannot write beside " + path, lastError());
-    close(descriptor);
-  }
-  RecordFile(const RecordFile &) = delete;
-  ~RecordFile() { llvm::sys::fs::remove(partial); }
-
-  /// Of earlier searches, for other models and targets as well; nothing after errors on stderr.
-  std::optional<ScheduleRecords> read() const {
-    uint64_t size = 0;
-    if (!llvm::sys::fs::exists(path) || (!llvm::sys::fs::file_size(path, size) && size == 0))
-      return ScheduleRecords();
-    Diagnostics diagnostics;
-    std::optional<ScheduleRecords> records = readSchedules(path, diagnostics);
-    diagnostics.print(std::cerr);
-    return records;
-  }
-
-  void replace(const ScheduleRecords &records) {
-    std::ostringstream text;
-    writeSchedules(records, text);
-    if (llvm::Error error = writeFile(partial, text.str()))
-      throw std::runtime_error(llvm::toString(std::move(error)));
-    if (std::error_code code = llvm::sys::fs::setPermissions(partial, permissions))
-      failWith(partial, code);
-    if (std::error_code code = llvm::sys::fs::rename(partial, path))
-      failWith(path, code);
-  }
-
-private:
-  std::string path, partial;
-  llvm::sys::fs::perms permissions;
-};
-
 /// A folder for bundles, gone in the end.
 class WorkFolder {
 public:
@@ -96,7 +41,8 @@ public:
     llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, parent);
     path = parent.str().str() + "/attnc-tune-XXXXXX";
     if (!mkdtemp(path.data()))
-      failWith("cannot create a folder for bundles in " + parent.str().str(), lastError());
+      throw std::runtime_error("cannot create a folder for bundles in " + parent.str().str() + ": " +
+                               std::strerror(errno));
   }
   WorkFolder(const WorkFolder &) = delete;
   ~WorkFolder() { llvm::sys::fs::remove_directories(path); }
@@ -112,6 +58,8 @@ public:
   int run();
 
 private:
+  bool loadKernels();
+  bool changes(const std::string &kernel, const ScheduleChoice &choice);
   KernelChoices findKnown(const ScheduleRecords &records) const;
   std::string writeChoices(const KernelChoices &choices) const;
   bool compileBundle(const std::string &folder, const std::string &schedules) const;
@@ -125,6 +73,7 @@ private:
   const TuneOptions &options;
   const Clock::time_point start = Clock::now();
   WorkFolder folder;
+  Frontend frontend; // holds the kernels
   std::unique_ptr<TimedBundle> byRules;
   double longest = 0; // comparison, in minutes
   int comparisons = 0;
@@ -258,6 +207,20 @@ void Tuner::print(const std::map<std::string, TunedKernel> &tuned) const {
   std::cout << "\n";
 }
 
+/// False after errors on stderr.
+bool Tuner::loadKernels() {
+  return frontend.load(options.spec, {options.weights, options.dtype}) && frontend.run(attn::Phase::Planned);
+}
+
+bool Tuner::changes(const std::string &kernel, const ScheduleChoice &choice) {
+  auto found = frontend.module().lookupSymbol<attn::KernelOp>(kernel);
+  llvm::Expected<bool> tuned = isTuned(found, {parseTargets(options.target)->front().target, false, choice});
+  if (tuned)
+    return *tuned;
+  llvm::consumeError(tuned.takeError()); // which it has when it is compiled, too
+  return true;
+}
+
 /// What the file has for these kernels already.
 KernelChoices Tuner::findKnown(const ScheduleRecords &records) const {
   KernelChoices known;
@@ -273,21 +236,18 @@ int Tuner::run() {
   if (!earlier)
     return 1;
   show("compiling");
-  if (!compileBundle(folder.path + "/rules", ""))
+  if (!loadKernels() || !compileBundle(folder.path + "/rules", ""))
     return 1;
   byRules = std::make_unique<TimedBundle>(folder.path + "/rules", options);
   const ScheduleTimer timer = {
+      [&](const std::string &kernel, const ScheduleChoice &choice) { return changes(kernel, choice); },
       [&](const KernelChoices &choices, const std::string &what) { return compare(choices, what); },
       [&] { return hasTime(); }};
   const SearchResult found = searchSchedules(byRules->kernels(), findKnown(*earlier), timer);
   clearProgress();
-  print(found.tuned);                                   // whatever becomes of the file
-  std::optional<ScheduleRecords> records = file.read(); // another search may have written meanwhile
-  if (!records)
-    return 1;
-  updateRecords(*records, byRules->variant(), found);
-  file.replace(*records);
-  return 0;
+  print(found.tuned); // whatever becomes of the file
+  const auto put = [&](ScheduleRecords &records) { updateRecords(records, byRules->variant(), found); };
+  return file.update(put) ? 0 : 1;
 }
 
 } // namespace

@@ -9,10 +9,6 @@
 
 namespace attnc {
 
-double millisecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 static int noteTime(void *user, size_t sentence, size_t, int32_t) {
   auto &tokens = *static_cast<TokenTimes *>(user);
   if (sentence == 0)

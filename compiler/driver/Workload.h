@@ -4,17 +4,12 @@
 #ifndef ATTNC_COMPILER_DRIVER_WORKLOAD_H
 #define ATTNC_COMPILER_DRIVER_WORKLOAD_H
 
-#include "compiler/driver/SentenceLines.h"
+#include "compiler/driver/BundleCommand.h"
+#include "compiler/driver/Timing.h"
 
 #include <nlohmann/json.hpp>
 
-#include <chrono>
-
 namespace attnc {
-
-using Clock = std::chrono::steady_clock;
-
-double millisecondsSince(Clock::time_point start);
 
 /// When the first sentence's tokens came, in milliseconds since the request began.
 struct TokenTimes {

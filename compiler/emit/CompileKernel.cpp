@@ -83,30 +83,51 @@ static llvm::Error writeObject(const KernelPipeline &pipeline, const Halide::Tar
   return llvm::Error::success();
 }
 
-llvm::Expected<bool> compileKernel(attn::KernelOp kernel, const KernelTarget &target, const std::string &name,
-                                   const std::string &path) {
+static llvm::Expected<KernelPipeline> buildFor(attn::KernelOp kernel, const KernelTarget &target,
+                                               const Halide::Target &parsed) {
+  bool hasVnni = halidesTarget(target.name) != target.name;
+  return buildKernelPipeline(kernel, describeCpu(parsed, hasVnni), target.schedule);
+}
+
+/// What `work` gives, or what Halide says of it.
+static llvm::Expected<bool>
+callHalide(const KernelTarget &target,
+           llvm::function_ref<llvm::Expected<bool>(const Halide::Target &parsed)> work) {
   WarningCollector warnings;
   Halide::set_custom_compile_time_error_reporter(&warnings);
-  bool isTuned = false;
   llvm::scope_exit restore([] { Halide::set_custom_compile_time_error_reporter(nullptr); });
   try {
     llvm::Expected<Halide::Target> parsed = parseTarget(target);
     if (!parsed)
       return parsed.takeError();
-    bool hasVnni = halidesTarget(target.name) != target.name;
-    const CpuTarget cpu = describeCpu(*parsed, hasVnni);
-    llvm::Expected<KernelPipeline> pipeline = buildKernelPipeline(kernel, cpu, target.schedule);
-    if (!pipeline)
-      return pipeline.takeError();
-    isTuned = pipeline->isTuned;
-    if (llvm::Error error = writeObject(*pipeline, *parsed, name, path))
-      return error;
+    llvm::Expected<bool> result = work(*parsed);
+    if (result && !warnings.failure.empty())
+      return llvm::createStringError(warnings.failure);
+    return result;
   } catch (const Halide::Error &error) {
     return llvm::createStringError(error.what());
   }
-  if (!warnings.failure.empty())
-    return llvm::createStringError(warnings.failure);
-  return isTuned;
+}
+
+llvm::Expected<bool> isTuned(attn::KernelOp kernel, const KernelTarget &target) {
+  return callHalide(target, [&](const Halide::Target &parsed) -> llvm::Expected<bool> {
+    llvm::Expected<KernelPipeline> pipeline = buildFor(kernel, target, parsed);
+    if (!pipeline)
+      return pipeline.takeError();
+    return pipeline->isTuned;
+  });
+}
+
+llvm::Expected<bool> compileKernel(attn::KernelOp kernel, const KernelTarget &target, const std::string &name,
+                                   const std::string &path) {
+  return callHalide(target, [&](const Halide::Target &parsed) -> llvm::Expected<bool> {
+    llvm::Expected<KernelPipeline> pipeline = buildFor(kernel, target, parsed);
+    if (!pipeline)
+      return pipeline.takeError();
+    if (llvm::Error error = writeObject(*pipeline, parsed, name, path))
+      return error;
+    return pipeline->isTuned;
+  });
 }
 
 } // namespace attnc

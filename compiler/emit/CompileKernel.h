@@ -22,6 +22,9 @@ struct KernelTarget {
   ScheduleChoice schedule = {};
 };
 
+/// Whether the schedule for `target` is another than that of rules. Compiles nothing.
+llvm::Expected<bool> isTuned(attn::KernelOp kernel, const KernelTarget &target);
+
 /// Writes an object with the function `name` (docs/architecture.md, "Kernel functions") to `path`, and tells
 /// whether its schedule is another than that of rules. An error does not tell which kernel it is about: the
 /// caller knows.

@@ -232,7 +232,6 @@ Tensor Region::build(mlir::Value value) {
           [&](auto op) { return buildMask(op); })
       .Case([&](attn::ScoreMapOp op) { return buildScoreMap(op); })
       .Case([&](attn::L2NormOp op) { return buildL2Norm(op); })
-      .Case<attn::LayerNormOp, attn::RmsNormOp>([&](auto op) { return buildNorm(op); })
       .Case([&](attn::SoftmaxOp op) { return buildSoftmax(op); })
       .Case([&](attn::LogSoftmaxOp op) { return buildLogSoftmax(tensor(op.getLogits())); })
       .Case([&](attn::LogSumExpOp op) { return buildLogSum(tensor(op.getLogits())); })

@@ -92,8 +92,6 @@ private:
   Tensor buildPointwise(mlir::Operation *op);
   Tensor buildIndirection(mlir::Operation *op);
   Tensor buildReduction(mlir::Operation *op);
-  Tensor buildLinear(attn::LinearOp linear);
-  Tensor buildNorm(mlir::Operation *op);
   Tensor buildL2Norm(attn::L2NormOp norm);
   Tensor buildRotary(attn::RotaryOp rotary);
   Tensor buildMask(mlir::Operation *mask);

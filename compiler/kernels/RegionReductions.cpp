@@ -35,23 +35,9 @@ ScoreTerm Region::additiveTerm(attn::AdditiveScoresOp op) {
   };
 }
 
-Tensor Region::buildLinear(attn::LinearOp linear) {
-  Tensor in = tensor(linear.getInput()), weight = tensor(linear.getWeight());
-  auto bias = vector(linear.getBias());
-  return {withFirst(weight.extents[1], in.extents), [=](const Coordinates &at) {
-            RDom k(0, in.extents[0]);
-            Expr product = Halide::sum(k, in.at(withFirst(k, at)) * weight.at({k, at[0]}));
-            return bias ? product + bias(at[0]) : product;
-          }};
-}
-
 Tensor Region::buildReduction(mlir::Operation *op) {
   return llvm::TypeSwitch<mlir::Operation *, Tensor>(op)
-      .Case([&](attn::LinearOp linear) -> Tensor {
-        if (llvm::cast<mlir::RankedTensorType>(linear.getWeight().getType()).getElementType().isF32())
-          return buildLinear(linear);
-        return inlineLinear(this->linear(linear));
-      })
+      .Case([&](attn::LinearOp linear) { return inlineLinear(this->linear(linear)); })
       .Case([&](attn::MatmulOp matmul) -> Tensor {
         Tensor lhs = tensor(matmul.getLhs()), rhs = tensor(matmul.getRhs());
         bool transposed = matmul.getTransposed();
@@ -183,24 +169,6 @@ Tensor Region::buildL2Norm(attn::L2NormOp norm) {
   return {in.extents, [=](const Coordinates &at) {
             Coordinates row(at.begin() + 1, at.end());
             return in.at(at) / Halide::max(Halide::sqrt(squares(row)), epsilon);
-          }};
-}
-
-Tensor Region::buildNorm(mlir::Operation *op) {
-  auto layer = llvm::dyn_cast<attn::LayerNormOp>(op);
-  auto rms = llvm::dyn_cast<attn::RmsNormOp>(op);
-  Tensor in = tensor(op->getOperand(0));
-  auto weight = vector(op->getOperand(1));
-  auto bias = layer ? vector(layer.getBias()) : nullptr;
-  float epsilon = (layer ? layer.getEpsilon() : rms.getEpsilon()).convertToFloat();
-  return {in.extents, [=](const Coordinates &at) {
-            RDom k(0, in.extents[0]), squared(0, in.extents[0]);
-            Expr scale = 1.f / Halide::cast<float>(in.extents[0]);
-            Expr mean = layer ? Halide::sum(k, in.at(withFirst(k, at))) * scale : Expr(0.f);
-            Expr difference = in.at(withFirst(squared, at)) - mean;
-            Expr variance = Halide::sum(squared, difference * difference) * scale;
-            Expr scaled = (in.at(at) - mean) / Halide::sqrt(variance + epsilon) * weight(at[0]);
-            return bias ? scaled + bias(at[0]) : scaled;
           }};
 }
 

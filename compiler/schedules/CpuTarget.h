@@ -37,6 +37,10 @@ struct CpuTarget {
   /// Of 32 registers of 16 floats and no fast instructions for bfloat16: the function of WideFloatVectors.c.
   bool hasWideFloatVectors() const { return kind == CpuClass::Avx512 && !hasMatrixTiles && !hasFastPairs; }
 
+  /// Where a multiply-add is two instructions, sums may be strict at no cost. Otherwise the compiler may add
+  /// in another order in another tile; where it fuses both, none has been seen to differ.
+  bool sumsInOrder() const { return kind == CpuClass::Baseline; }
+
   /// External tiles of bfloat16 round rows of floats, too; those of narrow vectors widen both.
   bool roundsRows() const { return hasMatrixTiles || hasFastPairs; }
 };

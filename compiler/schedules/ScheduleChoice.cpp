@@ -4,6 +4,7 @@
 #include "compiler/schedules/ScheduleChoice.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace attnc {
 
@@ -41,6 +42,15 @@ const ScheduleParameter *findScheduleParameter(std::string_view name) {
       return &parameter;
   return nullptr;
 }
+
+std::string_view chosen(const ScheduleChoice &choice, std::string_view parameter) {
+  auto found = choice.find(parameter);
+  return found == choice.end() ? std::string_view() : std::string_view(found->second);
+}
+
+int numberOf(std::string_view word) { return std::atoi(std::string(word).c_str()); }
+
+int secondNumberOf(std::string_view word) { return numberOf(word.substr(word.find('x') + 1)); }
 
 std::string choiceText(const ScheduleChoice &choice) {
   std::string text;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parameters that tuned schedules have, as words: what `attnc tune` tries, its file holds and
-// ChooseSchedule.cpp reads. Any word suits any kernel and target, and gives the same bits; a kernel leaves
-// aside what it has no use for.
+// the functions of ChooseSchedule.h read. Any word suits any kernel and target, and gives the same bits; a
+// kernel leaves aside what it has no use for.
 
 #ifndef ATTNC_SCHEDULES_SCHEDULE_CHOICE_H
 #define ATTNC_SCHEDULES_SCHEDULE_CHOICE_H
@@ -32,6 +32,13 @@ const ScheduleParameter *findScheduleParameter(std::string_view name);
 
 /// Words by the names of their parameters; what is not there is chosen by rules.
 using ScheduleChoice = std::map<std::string, std::string, std::less<>>;
+
+/// The word chosen for a parameter, or nothing.
+std::string_view chosen(const ScheduleChoice &choice, std::string_view parameter);
+
+/// The first whole number of a word (`6` of `6x64`), and the second one.
+int numberOf(std::string_view word);
+int secondNumberOf(std::string_view word);
 
 /// `prefetch=none,tile=6x64`, and back; nothing where a name or a word is unknown.
 std::string choiceText(const ScheduleChoice &choice);

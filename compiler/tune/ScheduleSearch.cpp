@@ -69,13 +69,16 @@ void Search::tryKnown() {
 void Search::tryParameters() {
   for (const ScheduleParameter &parameter : scheduleParameters())
     for (std::string_view word : parameter.words) {
+      const ScheduleChoice choice = {{std::string(parameter.name), std::string(word)}};
+      KernelChoices changed;
+      for (const std::string &kernel : kernels)
+        if (timer.changes(kernel, choice))
+          changed[kernel] = choice;
+      if (changed.empty())
+        continue;
       if (!timer.hasTime())
         return;
-      const ScheduleChoice choice = {{std::string(parameter.name), std::string(word)}};
-      KernelChoices all;
-      for (const std::string &kernel : kernels)
-        all[kernel] = choice;
-      addCandidates(all, timer.compare(all, choiceText(choice)));
+      addCandidates(changed, timer.compare(changed, choiceText(choice)));
     }
 }
 

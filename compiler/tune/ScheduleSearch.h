@@ -47,6 +47,8 @@ struct Comparison {
 using KernelChoices = std::map<std::string, ScheduleChoice>;
 
 struct ScheduleTimer {
+  /// Whether a kernel's schedule with this choice is another than that of rules.
+  std::function<bool(const std::string &kernel, const ScheduleChoice &choice)> changes;
   /// Times kernels with these choices and by rules, by turns. `what` is for people to read.
   std::function<Comparison(const KernelChoices &choices, const std::string &what)> compare;
   /// Whether there is time for another comparison beside those that confirm.

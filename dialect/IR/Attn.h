@@ -103,8 +103,8 @@ mlir::RankedTensorType collapsedType(mlir::RankedTensorType type);
 /// The type of one position of a sequence: `(batch, 1, width)`, or of ids `(batch, 1)`.
 mlir::RankedTensorType positionOf(mlir::RankedTensorType sequence);
 
-/// True for operations that only look at memory in another way: split_heads, merge_heads, slice, collapse,
-/// expand.
+/// True for operations that only look at memory in another way: split_heads, merge_heads, slice, select,
+/// collapse, expand.
 bool isView(mlir::Operation *op);
 
 /// True for operations that make scores of queries (operand 0) and keys (operand 1): matmul, additive_scores.

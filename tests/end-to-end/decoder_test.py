@@ -79,6 +79,22 @@ class DecoderTest(unittest.TestCase):
             for others in ["--batch", 7], ["--batch", 15, "--threads", 3]:
                 self.assertEqual(alone, attnc("run", self.bundle, "--ids", "--json", *others, *options, text=text))
 
+    def test_rows_of_ended_prompts_leave_the_batch(self):
+        """Every fourth token ends an output, so outputs end at many places: rows behind move into their slots."""
+        spec = scratch("many_ends.yaml")
+        ends = f"end: {list(range(2, 45, 4))}"
+        spec.write_text((SPECS / "decoder.yaml").read_text().replace("end: 2", ends))
+        weights = scratch("many_ends.safetensors")
+        make_weights(spec, weights, seed=4)
+        bundle = compile_bundle(spec, "--weights", weights, "--target", "host")
+        text = "".join(ids([*p, n % 45]) + "\n" for n, p in enumerate(PROMPTS * 8))
+        for options in ["--no-repeat-ngram-size", 1], ["--no-repeat-ngram-size", 1, "--beam", 3], ["--sample", "--n-best", 2, "--temperature", 9]:
+            alone = attnc("run", bundle, "--ids", "--json", "--batch", 1, *options, text=text)
+            lengths = {len(output["ids"]) for line in alone.splitlines() for output in json.loads(line)["outputs"]}
+            self.assertGreater(len(lengths), 3, lengths)
+            for batch in 5, 40:
+                self.assertEqual(alone, attnc("run", bundle, "--ids", "--json", "--batch", batch, *options, text=text))
+
     def test_tokens_may_come_in_the_prompt_or_one_by_one(self):
         for prompt in PROMPTS[0], PROMPTS[3]:
             whole, = self.decode([prompt], "--max-length", 5)

@@ -15,6 +15,7 @@ struct Machine {
   int budget = 1000;                                                   // comparisons
   std::function<void(const KernelChoices &, Comparison &)> disturb = [](auto &, auto &) {};
   std::vector<std::string> tried = {};
+  std::string withoutEffect = {}; // a parameter
 
   Comparison compare(const KernelChoices &choices, const std::string &what) {
     tried.push_back(what);
@@ -32,7 +33,8 @@ struct Machine {
 
   SearchResult search(const KernelChoices &known = {}) {
     return searchSchedules({"a", "b"}, known,
-                           {[&](const auto &choices, const auto &what) { return compare(choices, what); },
+                           {[&](const auto &, const auto &choice) { return !choice.count(withoutEffect); },
+                            [&](const auto &choices, const auto &what) { return compare(choices, what); },
                             [&] { return int(tried.size()) < budget; }});
   }
 };
@@ -44,6 +46,15 @@ TEST(ScheduleSearchTest, RulesStayWhereNothingIsFaster) {
   for (const ScheduleParameter &parameter : scheduleParameters())
     words += parameter.words.size();
   EXPECT_EQ(machine.tried.size(), words); // and nothing to confirm
+}
+
+TEST(ScheduleSearchTest, WordsThatChangeNoScheduleAreNotTried) {
+  Machine machine;
+  machine.withoutEffect = "tile";
+  EXPECT_TRUE(machine.search().tuned.empty());
+  EXPECT_FALSE(machine.tried.empty());
+  for (const std::string &text : machine.tried)
+    EXPECT_FALSE(text.starts_with("tile=")) << text;
 }
 
 TEST(ScheduleSearchTest, TheBestWordsOfAllParametersAreTakenTogether) {

@@ -93,5 +93,7 @@ static void multiplyPanel(const block *all, int panel) {
 int attnc_attend_bfloat_vectors(buffer *queries, buffer *bounds, buffer *keys, buffer *values, int width,
                                 int valueWidth, int keyGroup, int valueGroup, int count, buffer *context) {
   attention a = {queries, bounds, keys, values, width, valueWidth, keyGroup, valueGroup, count, context};
+  if (asksForBounds(&a))
+    return askForAttention(&a);
   return attend(&a, multiplyPanel);
 }

@@ -358,9 +358,11 @@ static inline void clearRows(float *rows, long stride, int columns) {
       _mm512_storeu_ps(rows + row * stride + column, _mm512_setzero_ps());
 }
 
+static inline int asksForBounds(const attention *a) {
+  return !a->queries->host || !a->bounds->host || !a->keys->host || !a->values->host || !a->context->host;
+}
+
 static inline int attend(const attention *a, multiplier multiply) {
-  if (!a->queries->host || !a->bounds->host || !a->keys->host || !a->values->host || !a->context->host)
-    return askForAttention(a);
   workplace w;
   int panels = countPanels(a->context, &a->context->axes[1], a->count);
   unsigned begun = 0;

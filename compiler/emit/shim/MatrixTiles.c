@@ -185,6 +185,8 @@ int attnc_mix_bfloats(buffer *scores, buffer *maxima, buffer *input, buffer *ran
 int attnc_attend_bfloats(buffer *queries, buffer *bounds, buffer *keys, buffer *values, int width,
                          int valueWidth, int keyGroup, int valueGroup, int count, buffer *context) {
   attention a = {queries, bounds, keys, values, width, valueWidth, keyGroup, valueGroup, count, context};
+  if (asksForBounds(&a))
+    return askForAttention(&a);
   configure(TileRows, TileRows);
   return attend(&a, multiplyBfloatsTall);
 }

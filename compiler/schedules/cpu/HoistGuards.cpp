@@ -3,6 +3,8 @@
 
 #include "compiler/schedules/cpu/HoistGuards.h"
 
+#include "compiler/schedules/cpu/LoweredCode.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -57,7 +59,7 @@ private:
   }
 
   void visit(const IfThenElse *branch) override {
-    Halide::Expr condition = atHead(branch->condition);
+    Halide::Expr condition = withLets(branch->condition, lets); // in terms of the head
     if (isInside || branch->else_case.defined() || isKnown(condition) || expr_uses_vars(condition, changing))
       return IRVisitor::visit(branch);
     bool hadWrites = std::exchange(hasWrites, false);
@@ -83,12 +85,6 @@ private:
     isUnguarded |= !isInside;
   }
 
-  Halide::Expr atHead(Halide::Expr condition) const {
-    for (auto let = lets.rbegin(); let != lets.rend(); ++let)
-      condition = substitute(let->first, let->second, condition);
-    return condition;
-  }
-
   bool isKnown(const Halide::Expr &condition) const {
     return std::any_of(known.begin(), known.end(),
                        [&](const Halide::Expr &other) { return equal(other, condition); });
@@ -96,7 +92,7 @@ private:
 
   const std::string stage;
   const std::vector<Halide::Expr> &known;
-  std::vector<std::pair<std::string, Halide::Expr>> lets;
+  std::vector<Let> lets;
   WriteFinder writes;
   Scope<void> changing; // what the body writes, and the loops around the statement that is visited
   Halide::Expr found;
@@ -122,8 +118,7 @@ class HoistGuards : public IRMutator {
     Stmt body = loop->body;
     for (auto guard = guards.rbegin(); guard != guards.rend(); ++guard)
       body = IfThenElse::make(*guard, body);
-    return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
-                     loop->device_api, body);
+    return withBody(loop, body);
   }
 };
 

@@ -3,23 +3,16 @@
 
 #include "compiler/schedules/cpu/JoinLoops.h"
 
+#include "compiler/schedules/cpu/LoweredCode.h"
+
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 using namespace Halide::Internal;
 
 namespace attnc {
 namespace {
-
-using Let = std::pair<std::string, Halide::Expr>;
-
-Halide::Expr withLets(Halide::Expr value, const std::vector<Let> &lets) {
-  for (auto let = lets.rbegin(); let != lets.rend(); ++let)
-    value = substitute(let->first, let->second, value);
-  return value;
-}
 
 /// Whether a value depends on memory, which loops before it may write.
 class MemoryReader : public IRVisitor {
@@ -59,9 +52,7 @@ public:
     std::vector<Stmt> bodies;
     for (const For *loop : loops)
       bodies.push_back(substitute(loop->name, Variable::make(Halide::Int(32), first->name), loop->body));
-    Stmt body = Block::make(bodies);
-    Stmt result = For::make(first->name, first->min, first->extent, first->for_type, first->partition_policy,
-                            first->device_api, body);
+    Stmt result = withBody(first, Block::make(bodies));
     for (auto let = lets.rbegin(); let != lets.rend(); ++let)
       result = LetStmt::make(let->first, let->second, result);
     return result;

@@ -3,6 +3,8 @@
 
 #include "compiler/schedules/cpu/PrefetchPanels.h"
 
+#include "compiler/schedules/cpu/LoweredCode.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -47,9 +49,7 @@ private:
     const int bytes = load->type.lanes() * load->type.bytes();
     if (load->name == sums || bytes < NarrowestBytes)
       return;
-    Expr index = load->index;
-    for (auto let = lets.rbegin(); let != lets.rend(); ++let)
-      index = substitute(let->first, let->second, index);
+    const Expr index = withLets(load->index, lets);
     if (std::any_of(seen.begin(), seen.end(), [&](const Expr &other) { return equal(other, index); }))
       return;
     Expr first = index;
@@ -64,7 +64,7 @@ private:
 
   static constexpr int NarrowestBytes = 32; // of a vector of weights
   const std::string sums;
-  std::vector<std::pair<std::string, Expr>> lets;
+  std::vector<Let> lets;
   std::vector<Expr> seen;
 };
 
@@ -103,8 +103,7 @@ class PrefetchPanels : public IRMutator {
     Stmt body = loop->body;
     for (int line = reads.bytes / LineBytes; line-- > 0;)
       body = Block::make(prefetch(reads.buffer, first + line * LineBytes, cache), body);
-    return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
-                     loop->device_api, body);
+    return withBody(loop, body);
   }
 
   /// Each row tile asks for as many lines in an iteration as all of them need to ask for the next tile. The
@@ -126,8 +125,7 @@ class PrefetchPanels : public IRMutator {
     Stmt fetches =
         For::make(number, 0, atOnce, ForType::Serial, Halide::Partition::Never, Halide::DeviceAPI::None,
                   prefetch(reads.buffer, next + line * LineBytes, SecondCache));
-    return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
-                     loop->device_api, Block::make(IfThenElse::make(iteration < apart, fetches), loop->body));
+    return withBody(loop, Block::make(IfThenElse::make(iteration < apart, fetches), loop->body));
   }
 
   /// Asks for one line, `offset` bytes from the buffer's start. What lies past the end is not fetched.

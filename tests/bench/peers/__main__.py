@@ -127,6 +127,8 @@ def main() -> int:
               pathlib.Path(options.serve_output))
         return 0
     if not options.in_environment:
+        for log in options.work.glob("*.log"):  # of an earlier run
+            log.unlink()
         in_environment(options)
     report = run(options)
     if options.output:
