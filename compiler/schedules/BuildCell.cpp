@@ -3,6 +3,8 @@
 
 #include "compiler/schedules/PipelineBuilder.h"
 
+using Halide::Expr;
+
 namespace attnc {
 
 void PipelineBuilder::addCellStage(const CellStage &stage) {
