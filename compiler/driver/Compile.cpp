@@ -59,17 +59,6 @@ int emitPhase(const CompileOptions &options) {
   return 0;
 }
 
-NarrowWeights findNarrowWeights(mlir::ModuleOp module) {
-  NarrowWeights narrow;
-  for (attn::WeightOp weight : module.getOps<attn::WeightOp>()) {
-    mlir::Type element = mlir::cast<mlir::RankedTensorType>(weight.getType()).getElementType();
-    narrow.integers |= element.isInteger();
-    narrow.bfloats |= element.isBF16();
-  }
-  module.walk([&](attn::MatmulOp product) { narrow.bfloats |= product.getRounded(); });
-  return narrow;
-}
-
 /// `FILE:LINE:COLUMN: ` of what comes from the spec.
 std::string placeOf(mlir::Location where, const std::string &file) {
   auto place = where->findInstanceOf<mlir::FileLineColLoc>();
@@ -145,8 +134,7 @@ int compile(const CompileOptions &options) {
     return 1;
   const Spec &spec = frontend.spec();
   // The names are known to be right; what none and 'host' mean depends on the types.
-  std::vector<CpuVariant> variants =
-      llvm::cantFail(parseTargets(options.targets, findNarrowWeights(frontend.module())));
+  std::vector<CpuVariant> variants = llvm::cantFail(parseTargets(options.targets, frontend.narrowWeights()));
   std::optional<KernelSchedules> schedules = findSchedules(options.schedules, frontend.module(), variants);
   if (!schedules)
     return 1;

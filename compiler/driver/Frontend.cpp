@@ -56,4 +56,15 @@ bool Frontend::run(attn::Phase phase) {
   return reportUnless(succeeded);
 }
 
+NarrowWeights Frontend::narrowWeights() {
+  NarrowWeights narrow;
+  for (attn::WeightOp weight : imported->getOps<attn::WeightOp>()) {
+    mlir::Type element = mlir::cast<mlir::RankedTensorType>(weight.getType()).getElementType();
+    narrow.integers |= element.isInteger();
+    narrow.bfloats |= element.isBF16();
+  }
+  imported->walk([&](attn::MatmulOp product) { narrow.bfloats |= product.getRounded(); });
+  return narrow;
+}
+
 } // namespace attnc

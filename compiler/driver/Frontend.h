@@ -6,6 +6,7 @@
 #ifndef ATTNC_COMPILER_DRIVER_FRONTEND_H
 #define ATTNC_COMPILER_DRIVER_FRONTEND_H
 
+#include "compiler/emit/CpuVariant.h"
 #include "compiler/spec/ReadSpec.h"
 #include "dialect/Transforms/Passes.h"
 
@@ -29,6 +30,9 @@ public:
 
   /// Gets the remarks of the passes, with where in the spec they belong.
   std::function<void(mlir::Location where, const std::string &text)> onRemark;
+
+  /// What the weights, and the products of attention, of the planned module are beside floats.
+  NarrowWeights narrowWeights();
 
   const Spec &spec() const { return *readSpec; }
   mlir::ModuleOp module() { return *imported; }

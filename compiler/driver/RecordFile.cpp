@@ -4,16 +4,19 @@
 #include "compiler/driver/RecordFile.h"
 
 #include "compiler/emit/FileOutput.h"
+#include "compiler/emit/Interrupts.h"
 
 #include "llvm/Support/Path.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <fcntl.h>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
 #include <sys/file.h>
+#include <thread>
 #include <unistd.h>
 
 namespace attnc {
@@ -24,13 +27,16 @@ namespace {
 }
 
 /// Held by one process at a time. It is the folder's: a file's would be gone with the file that is replaced.
-/// Without one where the system has none for the folder.
+/// There is none where the system has none for the folder.
 class FolderLock {
 public:
   explicit FolderLock(const std::string &file) {
     llvm::SmallString<256> folder = llvm::sys::path::parent_path(file);
     descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    while (descriptor >= 0 && flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
+    while (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      if (wasInterrupted())
+        throw std::runtime_error("interrupted");
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }
   FolderLock(const FolderLock &) = delete;

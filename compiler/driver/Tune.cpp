@@ -42,15 +42,6 @@ void checkFlags(const TuneFlags &flags, const Spec &spec) {
                  options.spec, spec.kind());
 }
 
-/// False after errors of the spec on stderr.
-bool checkSpec(const TuneFlags &flags) {
-  Frontend frontend;
-  if (!frontend.read(flags.options.spec, {flags.options.weights, flags.options.dtype}))
-    return false;
-  checkFlags(flags, frontend.spec());
-  return true;
-}
-
 /// Of one target: kernels are timed where it runs.
 void checkTarget(const std::string &target) {
   llvm::Expected<std::vector<CpuVariant>> named = parseTargets(target);
@@ -67,8 +58,10 @@ int valueOr(int given, int usual) { return given > 0 ? given : usual; }
 int tune(TuneFlags flags) {
   TuneOptions &options = flags.options;
   checkTarget(options.target);
-  if (!checkSpec(flags))
+  Frontend frontend;
+  if (!frontend.load(options.spec, {options.weights, options.dtype}))
     return 1;
+  checkFlags(flags, frontend.spec());
   if (options.batches.empty())
     options.batches = {1, 8, 64};
   options.sourceLength = valueOr(options.sourceLength, 32);
@@ -83,7 +76,9 @@ int tune(TuneFlags flags) {
       if (!size.empty()) // as of `bench`
         options.calls.back().sizes.push_back(size.str());
   }
-  return tuneSpec(options);
+  if (!frontend.run(attn::Phase::Planned))
+    return 1;
+  return tuneKernels(frontend, options);
 }
 
 } // namespace

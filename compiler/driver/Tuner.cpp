@@ -3,7 +3,6 @@
 
 #include "compiler/driver/Tuner.h"
 
-#include "compiler/driver/Frontend.h"
 #include "compiler/driver/ProgressLine.h"
 #include "compiler/driver/RecordFile.h"
 #include "compiler/driver/TimedBundle.h"
@@ -52,13 +51,12 @@ public:
 
 class Tuner {
 public:
-  explicit Tuner(const TuneOptions &options) : options(options) {}
+  Tuner(Frontend &planned, const TuneOptions &options) : planned(planned), options(options) {}
 
   /// The exit code.
   int run();
 
 private:
-  bool loadKernels();
   bool changes(const std::string &kernel, const ScheduleChoice &choice);
   KernelChoices findKnown(const ScheduleRecords &records) const;
   std::string writeChoices(const KernelChoices &choices) const;
@@ -70,10 +68,10 @@ private:
   void show(const std::string &text) const;
   void print(const std::map<std::string, TunedKernel> &tuned) const;
 
+  Frontend &planned;
   const TuneOptions &options;
   const Clock::time_point start = Clock::now();
   WorkFolder folder;
-  Frontend frontend; // holds the kernels
   std::unique_ptr<TimedBundle> byRules;
   double longest = 0; // comparison, in minutes
   int comparisons = 0;
@@ -207,14 +205,12 @@ void Tuner::print(const std::map<std::string, TunedKernel> &tuned) const {
   std::cout << "\n";
 }
 
-/// False after errors on stderr.
-bool Tuner::loadKernels() {
-  return frontend.load(options.spec, {options.weights, options.dtype}) && frontend.run(attn::Phase::Planned);
-}
-
 bool Tuner::changes(const std::string &kernel, const ScheduleChoice &choice) {
-  auto found = frontend.module().lookupSymbol<attn::KernelOp>(kernel);
-  llvm::Expected<bool> tuned = isTuned(found, {parseTargets(options.target)->front().target, false, choice});
+  stopWhereInterrupted();
+  const std::string target =
+      llvm::cantFail(parseTargets(options.target, planned.narrowWeights())).front().target;
+  llvm::Expected<bool> tuned =
+      isTuned(planned.module().lookupSymbol<attn::KernelOp>(kernel), {target, /*asserts=*/false, choice});
   if (tuned)
     return *tuned;
   llvm::consumeError(tuned.takeError()); // which it has when it is compiled, too
@@ -236,7 +232,7 @@ int Tuner::run() {
   if (!earlier)
     return 1;
   show("compiling");
-  if (!loadKernels() || !compileBundle(folder.path + "/rules", ""))
+  if (!compileBundle(folder.path + "/rules", ""))
     return 1;
   byRules = std::make_unique<TimedBundle>(folder.path + "/rules", options);
   const ScheduleTimer timer = {
@@ -252,10 +248,10 @@ int Tuner::run() {
 
 } // namespace
 
-int tuneSpec(const TuneOptions &options) {
+int tuneKernels(Frontend &planned, const TuneOptions &options) {
   InterruptCatcher catcher;              // outlives the bundles, which it would leave behind
   llvm::scope_exit clear(clearProgress); // before a message of what went wrong
-  return Tuner(options).run();
+  return Tuner(planned, options).run();
 }
 
 } // namespace attnc

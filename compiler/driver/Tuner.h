@@ -7,6 +7,7 @@
 #ifndef ATTNC_COMPILER_DRIVER_TUNER_H
 #define ATTNC_COMPILER_DRIVER_TUNER_H
 
+#include "compiler/driver/Frontend.h"
 #include "compiler/driver/GraphWorkload.h"
 
 #include <string>
@@ -23,9 +24,9 @@ struct TuneOptions {
   std::vector<GraphCallOptions> calls;                           // of graphs
 };
 
-/// Writes what is faster to the file of schedules, and tells on stdout what that is. The exit code; what goes
-/// wrong is on stderr, or thrown.
-int tuneSpec(const TuneOptions &options);
+/// Writes what is faster for the kernels of a planned spec to the file of schedules, and tells on stdout what
+/// that is. The exit code; what goes wrong is on stderr, or thrown.
+int tuneKernels(Frontend &planned, const TuneOptions &options);
 
 } // namespace attnc
 

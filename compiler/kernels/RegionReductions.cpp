@@ -1,8 +1,7 @@
 //===- RegionReductions.cpp - sums where no archetype has stages for them ---===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plain form of linear, matmul, norms and softmax: right for any region, for those that no archetype
-// covers.
+// The plain form of matmul, L2 norm and softmax: right for any region, for those that no archetype covers.
 
 #include "compiler/kernels/Math.h"
 #include "compiler/kernels/Region.h"

@@ -157,6 +157,7 @@ void PipelineBuilder::buildRows() {
       norm = op;
       return mlir::WalkResult::interrupt();
     });
+    assert((!norm || typeOf(value).getRank() > 1) && "a norm gives rows");
     if (norm)
       addNormResult(norm, value);
     else if (auto product = matchProduct(value))

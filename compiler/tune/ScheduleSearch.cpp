@@ -63,7 +63,7 @@ void Search::tryKnown() {
   for (const auto &[kernel, choice] : known)
     if (auto found = comparison.kernels.find(kernel);
         found == comparison.kernels.end() || found->second.matters())
-      result.outdated.insert(kernel);
+      result.outdated[kernel] = choice;
 }
 
 void Search::tryParameters() {
@@ -141,8 +141,10 @@ void addBatch(const BatchTimes &batch, std::map<std::string, KernelTimes> &times
 }
 
 void updateRecords(ScheduleRecords &records, const std::string &target, const SearchResult &found) {
-  for (const std::string &kernel : found.outdated)
-    records.erase({target, kernel});
+  for (const auto &[kernel, choice] : found.outdated)
+    if (auto record = records.find({target, kernel});
+        record != records.end() && record->second.choice == choice)
+      records.erase(record);
   for (const auto &[kernel, tuned] : found.tuned)
     records[{target, kernel}] = {tuned.choice, tuned.times.milliseconds, tuned.times.byRules};
 }

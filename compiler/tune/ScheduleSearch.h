@@ -62,7 +62,7 @@ struct TunedKernel {
 
 struct SearchResult {
   std::map<std::string, TunedKernel> tuned;
-  std::set<std::string> outdated; // kernels whose known choices are not faster any more, or change nothing
+  KernelChoices outdated; // known choices that are not faster any more, or change nothing
 };
 
 /// Choices that make one of `kernels` faster by three percent or more, and slower in no batch size by more
@@ -70,7 +70,8 @@ struct SearchResult {
 SearchResult searchSchedules(const std::vector<std::string> &kernels, const KernelChoices &known,
                              const ScheduleTimer &timer);
 
-/// Puts what was found for `target` in; records of other kernels and targets stay.
+/// Puts what was found for `target` in; records of other kernels and targets stay, and choices that another
+/// search has put in the place of outdated ones.
 void updateRecords(ScheduleRecords &records, const std::string &target, const SearchResult &found);
 
 } // namespace attnc

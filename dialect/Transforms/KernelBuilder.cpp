@@ -16,6 +16,7 @@ static bool isParameter(OpOperand &operand) {
     return operand.get() != linear.getInput() && operand.get() != linear.getInputScales();
   return isa<LayerNormOp, RmsNormOp, EmbedOp>(operand.getOwner()) ? operand.getOperandNumber() > 0
          : isa<AddPositionsOp, RotaryOp>(operand.getOwner())      ? operand.getOperandNumber() == 1
+         : isa<AdditiveScoresOp>(operand.getOwner())              ? operand.getOperandNumber() == 2
                                                                   : false;
 }
 
@@ -91,7 +92,10 @@ Role KernelBuilder::findAttentionRole(OpOperand &operand) const {
   if (auto map = dyn_cast<ScoreMapOp>(op);
       map && operand.getOperandNumber() >= op->getNumOperands() - map.getTables().size())
     return Role::Table;
-  if (tensorOf(operand.get()).getRank() != 4)
+  RankedTensorType type = tensorOf(operand.get());
+  if (type.getRank() == 1 && type.getElementType().isInteger(32))
+    return Role::OfBatches;
+  if (type.getRank() != 4)
     return Role::Unchanged;
   if (makesScores(op))
     return operand.getOperandNumber() == 0 ? Role::Queries : Role::Keys;
@@ -111,13 +115,11 @@ static std::string batchName(StringRef given) {
   return (isAnothers ? "batch." : "") + given.str();
 }
 
-static RankedTensorType withBatchName(RankedTensorType type) {
-  SmallVector<StringRef> names = axisNames(type);
-  if (names.empty() || names.front().empty())
-    return type;
-  std::string first = batchName(names.front());
-  names.front() = first;
-  return namedTensor(type.getContext(), type.getShape(), names, type.getElementType());
+/// Without names; panels stay.
+static RankedTensorType withoutNames(RankedTensorType type) {
+  return isa_and_nonnull<AxesAttr>(type.getEncoding())
+             ? RankedTensorType::get(type.getShape(), type.getElementType())
+             : type;
 }
 
 /// Axes over which a kernel loops may have any extent, so that one kernel serves all of them. Only a query
@@ -140,12 +142,13 @@ RankedTensorType KernelBuilder::typeOf(const KernelInput &input) const {
   if (isCollapsed(input))
     type = collapsedType(type);
   switch (input.role) {
-  case Role::Parameter:
-    return type;
   case Role::Unchanged:
-    return withBatchName(type);
+    return type;
+  case Role::Parameter:
   case Role::Table:
-    return RankedTensorType::get(type.getShape(), type.getElementType());
+    return withoutNames(type);
+  case Role::OfBatches:
+    return withNames(type, {"batch"}, {false});
   case Role::Rows:
     return withNames(type, {"row", "width"}, {true, false});
   case Role::RowIds:

@@ -14,15 +14,16 @@ namespace attn {
 
 /// What an operand of a region's operation is to the kernel.
 enum class Role {
-  Parameter, // a weight: its type stays
+  Parameter, // a weight, or a tensor in its place, whose axes have extents of their own
   Rows,      // (row, width), once the axes before the width are collapsed
   RowIds,    // (row), likewise
   Queries,   // batch, head, query, width
   Keys,      // batch, head, key, width
   Scores,    // batch, head, query, key
+  OfBatches, // ids: batch
   Table,     // of a score map: its axes have extents of their own
   Positions, // batch, query, ... or batch, head, query, width
-  Unchanged, // but for the name of its first axis where a kernel calls another one so
+  Unchanged,
 };
 
 /// An input of a kernel: which of the region's inputs, and as what. One value in two roles is two inputs.

@@ -142,7 +142,7 @@ int Decoder::candidatesWanted() {
 
 void Decoder::step() {
   const uint32_t uses = session.capacity().uses;
-  readsAll = rules.needsAll || (rules.tokens.lookBack() && !(uses & ATTNRT_USE_DECODE));
+  readsAll = rules.needsAll || !(uses & ATTNRT_USE_DECODE);
   if (!readsAll) {
     stepCandidates = candidatesWanted();
     readsAll =

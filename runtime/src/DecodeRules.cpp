@@ -319,8 +319,8 @@ DecodeRules makeDecodeRules(const Model &model, size_t sentences, const attnrt_d
 void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room) {
   require(!rules.mayNeedAll() || (room.uses & ATTNRT_USE_SAMPLE),
           "sampling and rules that look at every token need a session with ATTNRT_USE_SAMPLE");
-  require(rules.mayNeedAll() || (room.uses & ATTNRT_USE_DECODE),
-          "searches need a session with ATTNRT_USE_DECODE");
+  require((room.uses & (ATTNRT_USE_DECODE | ATTNRT_USE_SAMPLE)) != 0,
+          "decoding needs a session with ATTNRT_USE_DECODE or ATTNRT_USE_SAMPLE");
   require(!rules.scoresPrefixes || (room.uses & ATTNRT_USE_SCORE),
           "prefixes need a session with ATTNRT_USE_SCORE");
   require(!rules.looksAtAttention() || (room.uses & ATTNRT_USE_ATTEND),

@@ -275,7 +275,7 @@ void HostExecutor::share(Progress &progress) {
   };
   hostRun(user, progress.count(), runOne, &loop);
   if (loop.ran != progress.count())
-    progress.fail("the host's pool did not run each task once");
+    progress.fail("the host's pool did not run as many tasks as there are");
 }
 
 } // namespace attnrt

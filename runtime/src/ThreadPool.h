@@ -98,7 +98,7 @@ private:
 
 /// Threads of our own. Between loops they look for work for some microseconds before they sleep, because the
 /// next kernel follows soon. There is no lock: loops are offered in slots. A process that was forked from the
-/// pool's has none of the threads: it runs loops alone, and may destroy the pool.
+/// pool's has none of the threads: it may destroy the pool, no more.
 class ThreadPool final : public Executor {
 public:
   /// `threads` counts the caller's: 1 starts none.

@@ -205,6 +205,39 @@ TEST_F(Capacity, WhatTheSessionWasNotMadeForIsRefused) {
   EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, sessionStatus([](auto &o) { o.uses = 0; }));
 }
 
+/// Before anything is encoded.
+TEST_F(Capacity, WhatASearchNeedsIsAskedForFirst) {
+  const auto decodeWith = [&](uint32_t uses, const attnrt_ids *prefixes) {
+    attnrt_session_options room = model.sessionOptions();
+    room.uses = uses;
+    attnrt_decode_options options = model.decodeOptions();
+    options.prefixes = prefixes;
+    attnrt::api::Session opened(model, room);
+    return statusOf([&] { opened.decode({{Ids{3, 4}}}, options); });
+  };
+  const int32_t token = 5;
+  const attnrt_ids prefix{1, &token}, none{0, nullptr};
+  EXPECT_EQ(ATTNRT_OK, decodeWith(ATTNRT_USE_DECODE, nullptr));
+  EXPECT_EQ(ATTNRT_OK, decodeWith(ATTNRT_USE_SAMPLE, nullptr)); // by the logits of all words
+  EXPECT_EQ(ATTNRT_OK, decodeWith(ATTNRT_USE_DECODE, &none));
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeWith(ATTNRT_USE_DECODE, &prefix));
+  EXPECT_STREQ("prefixes need a session with ATTNRT_USE_SCORE", attnrt_last_error());
+  EXPECT_EQ(ATTNRT_INVALID_ARGUMENT, decodeWith(ATTNRT_USE_SCORE, nullptr));
+  EXPECT_STREQ("decoding needs a session with ATTNRT_USE_DECODE or ATTNRT_USE_SAMPLE", attnrt_last_error());
+}
+
+TEST_F(Capacity, LongMessagesAreCutBetweenCharacters) {
+  std::string folder = "/";
+  while (folder.size() < 6000)
+    folder += "\u20ac"; // three bytes
+  attnrt_model *loaded = nullptr;
+  EXPECT_NE(ATTNRT_OK, attnrt_model_load(folder.c_str(), nullptr, &loaded));
+  const std::string message = attnrt_last_error();
+  EXPECT_GT(message.size(), 4000u);
+  EXPECT_LT(message.size(), 4096u);
+  EXPECT_TRUE(message.ends_with("\u20ac"));
+}
+
 TEST_F(Capacity, NullPointersAreInvalid) {
   attnrt_result *result = nullptr;
   const attnrt_ids broken{3, nullptr};

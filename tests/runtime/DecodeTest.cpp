@@ -272,6 +272,14 @@ TEST_F(Decode, TheCallbackCanCancel) {
             opened.decode(testSources(), options).size()); // the session goes on working
 }
 
+TEST_F(Decode, ACallbackThatThrowsCancels) {
+  attnrt_decode_options options = model.decodeOptions();
+  options.on_token = [](void *, size_t, size_t, int32_t) -> int { throw 1; };
+  auto opened = session(8, 1, 12);
+  EXPECT_EQ(ATTNRT_CANCELLED, statusOf([&] { opened.decode(testSources(), options); }));
+  EXPECT_STREQ("the token callback threw an exception", attnrt_last_error());
+}
+
 TEST_F(Decode, ATriggeredCancelEndsTheDecode) {
   attnrt::api::Cancel cancel;
   attnrt_decode_options options = model.decodeOptions();

@@ -116,7 +116,7 @@ TEST(ScheduleSearchTest, EarlierRecordsAreTriedFirst) {
   EXPECT_EQ(machine.tried.front(), "earlier records");
   ASSERT_EQ(found.tuned.size(), 1u);
   EXPECT_EQ(choiceText(found.tuned.at("b").choice), "tasks=by_rows");
-  EXPECT_EQ(found.outdated, std::set<std::string>{"a"});
+  EXPECT_EQ(found.outdated, (KernelChoices{{"a", {{"tile", "6x16"}}}}));
 }
 
 /// They may be of another workload.
@@ -145,7 +145,7 @@ TEST(ScheduleSearchTest, EarlierRecordsAreTriedAgainAsAWhole) {
 TEST(ScheduleSearchTest, EarlierRecordsThatChangeNothingGo) {
   Machine machine;
   machine.disturb = [](const auto &, Comparison &comparison) { comparison.kernels.erase("a"); };
-  EXPECT_EQ(machine.search({{"a", {{"tile", "6x16"}}}}).outdated, std::set<std::string>{"a"});
+  EXPECT_EQ(machine.search({{"a", {{"tile", "6x16"}}}}).outdated, (KernelChoices{{"a", {{"tile", "6x16"}}}}));
 }
 
 TEST(ScheduleSearchTest, WordsThatAreLessGoodTogetherAreTriedAlone) {
@@ -176,14 +176,14 @@ TEST(ScheduleSearchTest, BatchSizesCountAlike) {
 TEST(ScheduleSearchTest, RecordsOfOthersStay) {
   const ScheduleRecord old = {{{"tile", "6x16"}}, 1, 2};
   ScheduleRecords records;
-  for (const char *kernel : {"outdated", "tuned", "idle"})
+  for (const char *kernel : {"outdated", "tuned", "idle", "found_by_another"})
     for (const char *target : {"avx2", "avx512"})
       records[{target, kernel}] = old;
   SearchResult found;
-  found.outdated = {"outdated"};
+  found.outdated = {{"outdated", old.choice}, {"found_by_another", {{"tile", "8x32"}}}};
   found.tuned["tuned"] = {{{"tasks", "by_rows"}}, {3, 4, 0.1, 0.2, 1}};
   updateRecords(records, "avx2", found);
-  EXPECT_EQ(records.size(), 5u);
+  EXPECT_EQ(records.size(), 7u);
   EXPECT_FALSE(records.count({"avx2", "outdated"}));
   const ScheduleRecord &tuned = records.at({"avx2", "tuned"});
   EXPECT_EQ(choiceText(tuned.choice), "tasks=by_rows");
