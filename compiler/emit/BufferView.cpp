@@ -200,8 +200,8 @@ LogicalResult ViewFollower::readState(attn::ReadStateOp op) {
   attn::StateOp state = symbols.states.lookup(op.getStateAttr().getAttr());
   if (!state || !state.getOffset())
     return op.emitError("reads a state that has no place");
-  BufferView view = dense(attn::Memory::state, state.getType());
-  view.offset = *state.getOffset();
+  BufferView view = dense(attn::Memory::state, op.getType());
+  view.offset = state.beginOf(op.getType());
   views[op.getResult()] = view;
   return success();
 }
@@ -211,7 +211,8 @@ LogicalResult ViewFollower::readState(attn::ReadStateOp op) {
 LogicalResult ViewFollower::writeState(attn::WriteStateOp op) {
   attn::StateOp state = symbols.states.lookup(op.getStateAttr().getAttr());
   const BufferView &view = views[op.getValue()];
-  if (!state || !state.getOffset() || view.memory != attn::Memory::state || view.offset != op.getBegin(state))
+  if (!state || !state.getOffset() || view.memory != attn::Memory::state ||
+      view.offset != state.beginOf(op.getValue().getType()))
     return op.emitError("stores a value that is not in the state's place");
   auto type = cast<RankedTensorType>(state.getType());
   if (type.getRank() < 2 || attn::extentOf(type, 1) == view.extents[1])

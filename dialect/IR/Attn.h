@@ -78,15 +78,15 @@ inline mlir::RankedTensorType tensorOf(mlir::Value value) {
 }
 
 /// Sentences of a request and the positions of its longest source; the same of those sentences that `encode`
-/// works on at a time, from number `firstOfPart` on.
-inline constexpr llvm::StringLiteral batchAxis = "batch", sourceAxis = "source", partAxis = "part",
-                                     lengthAxis = "length", firstOfPart = "first";
+/// or `prefill` works on at a time, from number `firstOfPart` on. A prompt's number is that of its slot.
+inline constexpr llvm::StringLiteral batchAxis = "batch", sourceAxis = "source", slotAxis = "slot",
+                                     partAxis = "part", lengthAxis = "length", firstOfPart = "first";
 
 /// What the name of an axis says: `batch`, `batch * source`.
 SizeAttr sizeNamed(mlir::MLIRContext *context, llvm::StringRef name);
 
-/// `type` with `partAxis` for its first axis, `batchAxis`, and `lengthAxis` where the second is `sourceAxis`;
-/// null where the first has another name or a further one is `sourceAxis`.
+/// `type` with `partAxis` for its first axis, `batchAxis` or `slotAxis`, and `lengthAxis` where the second is
+/// `sourceAxis`; null where the first has another name or a further one is `sourceAxis`.
 mlir::RankedTensorType partOf(mlir::RankedTensorType type);
 
 /// The extent of an axis: a constant, or what the name of a dynamic axis says.

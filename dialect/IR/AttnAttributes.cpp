@@ -196,7 +196,7 @@ SizeAttr sizeNamed(MLIRContext *context, StringRef name) {
 
 RankedTensorType partOf(RankedTensorType type) {
   SmallVector<StringRef> names = axisNames(type);
-  if (names.empty() || names.front() != batchAxis ||
+  if (names.empty() || (names.front() != batchAxis && names.front() != slotAxis) ||
       llvm::is_contained(llvm::drop_begin(names, 2), sourceAxis))
     return {};
   names.front() = partAxis;

@@ -97,6 +97,11 @@ def Attn_StateOp : Attn_Op<"state", [Symbol]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Attn_Value>:$type, OptionalAttr<Attn_SizeAttr>:$offset);
   let assemblyFormat = "$sym_name (`at` $offset^)? attr-dict `:` $type";
+  let extraClassDeclaration = [{
+    /// Where in the memory of states a value of type `part` begins, where this has an offset: all of the state, or a
+    /// part at its first sentence.
+    SizeAttr beginOf(mlir::Type part);
+  }];
   let hasVerifier = 1; // state_c1
 }
 
@@ -104,10 +109,11 @@ def Attn_ReadStateOp : Attn_Op<"read_state", [DeclareOpInterfaceMethods<SymbolUs
     MemoryEffects<[MemRead]>]> {
   let summary = "Gives the present content of a state as a value";
   let description = [{
-    What is written to the state later in the entry may change the value: states are memory.
+    What is written to the state later in the entry may change the value: states are memory. A result whose first
+    axis is `part` where the state's is `slot` is that many slots, from number `first` on.
 
     Constraints:
-    * (C1) `state` names an `attn.state`, and the result has its type.
+    * (C1) `state` names an `attn.state`, and the result has its type, but for such a first axis.
 
     Example:
     ```mlir
@@ -124,7 +130,7 @@ def Attn_WriteStateOp : Attn_Op<"write_state", [DeclareOpInterfaceMethods<Symbol
     MemoryEffects<[MemWrite]>]> {
   let summary = "Makes a value the content of a state";
   let description = [{
-    A value whose first axis is `part` where the state's is `batch` becomes the content of that many sentences, from
+    A value whose first axis is `part` where the state's is `batch` or `slot` becomes the content of that many sentences, from
     number `first` on. Its second axis is `length` where the state's is `source`, which may be more: then what lies
     behind a sentence's `length` is of no meaning.
 
@@ -139,11 +145,6 @@ def Attn_WriteStateOp : Attn_Op<"write_state", [DeclareOpInterfaceMethods<Symbol
   }];
   let arguments = (ins Attn_Value:$value, FlatSymbolRefAttr:$state);
   let assemblyFormat = "$value `,` $state attr-dict `:` type($value)";
-  let extraClassDeclaration = [{
-    /// Where in the memory of states the value begins, whose state has an offset: a part of the batch at its first
-    /// sentence.
-    SizeAttr getBegin(StateOp state);
-  }];
 }
 
 //===----------------------------------------------------------------------===//

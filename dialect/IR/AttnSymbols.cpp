@@ -28,21 +28,27 @@ LogicalResult GetWeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifySymbol<WeightOp>(*this, symbols, getWeightAttr(), getType());
 }
 
+/// All of a state, or a part of it.
+static LogicalResult verifyState(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name,
+                                 Type type) {
+  auto state = symbols.lookupNearestSymbolFrom<StateOp>(op, name);
+  if (state && type == partOf(cast<RankedTensorType>(state.getType())))
+    return success();
+  return verifySymbol<StateOp>(op, symbols, name, type);
+}
+
 LogicalResult ReadStateOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifySymbol<StateOp>(*this, symbols, getStateAttr(), getType());
+  return verifyState(*this, symbols, getStateAttr(), getType());
 }
 
 LogicalResult WriteStateOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto state = symbols.lookupNearestSymbolFrom<StateOp>(*this, getStateAttr());
-  if (state && getValue().getType() == partOf(cast<RankedTensorType>(state.getType())))
-    return success();
-  return verifySymbol<StateOp>(*this, symbols, getStateAttr(), getValue().getType());
+  return verifyState(*this, symbols, getStateAttr(), getValue().getType());
 }
 
-SizeAttr WriteStateOp::getBegin(StateOp state) {
-  auto type = cast<RankedTensorType>(state.getType());
-  SizeAttr begin = *state.getOffset();
-  if (getValue().getType() == type)
+SizeAttr StateOp::beginOf(Type part) {
+  auto type = cast<RankedTensorType>(getType());
+  SizeAttr begin = *getOffset();
+  if (part == type)
     return begin;
   SizeAttr bytes = SizeAttr::getNamed(getContext(), firstOfPart).times(type.getElementTypeBitWidth() / 8);
   for (unsigned axis = 1; axis < type.getRank(); ++axis)

@@ -1,4 +1,4 @@
-//===- EncodeByParts.cpp - encode works on some sentences at a time ----------===//
+//===- EncodeByParts.cpp - sources are encoded some at a time -----------------===//
 // SPDX-License-Identifier: Apache-2.0
 
 #include "dialect/Transforms/Passes.h"
@@ -25,11 +25,12 @@ bool canBePart(func::FuncOp encode, SymbolTable &symbols) {
          });
 }
 
-/// `batch * source` becomes `part * length`.
+/// `batch * source` becomes `part * length`. Prompts fill the slots of their numbers.
 StringAttr inPart(StringAttr axis) {
   SmallVector<StringRef> factors;
   axis.getValue().split(factors, " * ");
   llvm::replace(factors, StringRef(batchAxis), StringRef(partAxis));
+  llvm::replace(factors, StringRef(slotAxis), StringRef(partAxis));
   llvm::replace(factors, StringRef(sourceAxis), StringRef(lengthAxis));
   std::string name = llvm::join(factors, " * ");
   return StringAttr::get(axis.getContext(), sizeNamed(axis.getContext(), name).str());
@@ -38,14 +39,18 @@ StringAttr inPart(StringAttr axis) {
 struct EncodeByParts : impl::EncodeByPartsBase<EncodeByParts> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    auto encode = symbols.lookup<func::FuncOp>("encode");
-    if (!encode || !canBePart(encode, symbols))
-      return;
+    if (auto encode = symbols.lookup<func::FuncOp>("encode"); encode && canBePart(encode, symbols))
+      renameAxes(encode);
+    if (auto prefill = symbols.lookup<func::FuncOp>("prefill"); prefill && !prefill->hasAttr("attn.graph"))
+      renameAxes(prefill);
+  }
+
+  void renameAxes(func::FuncOp func) {
     AttrTypeReplacer replacer;
     replacer.addReplacement([](AxesAttr axes) -> std::optional<Attribute> {
       return AxesAttr::get(axes.getContext(), llvm::map_to_vector(axes.getNames(), inPart));
     });
-    replacer.recursivelyReplaceElementsIn(encode, /*replaceAttrs=*/true, /*replaceLocs=*/false,
+    replacer.recursivelyReplaceElementsIn(func, /*replaceAttrs=*/true, /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);
   }
 };

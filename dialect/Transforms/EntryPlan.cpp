@@ -147,7 +147,7 @@ LogicalResult EntryPlan::placeWrites() {
     Planned &plan = planned[value];
     if (!call || plan.place)
       return write.emitOpError("writes a value that already has a place; attn-insert-copies has not run");
-    plan.place = makePlace(Memory::state, write.getBegin(state), value);
+    plan.place = makePlace(Memory::state, state.beginOf(write.getValue().getType()), value);
   }
   return success();
 }
@@ -157,7 +157,8 @@ LogicalResult EntryPlan::placeInState(CallOp call, Value cache) {
   if (!read)
     return call.emitOpError("appends to a value that is not a state");
   auto state = symbols.lookup<StateOp>(read.getState());
-  planned[call.getResult(0)].place = makePlace(Memory::state, *state.getOffset(), call.getResult(0));
+  planned[call.getResult(0)].place =
+      makePlace(Memory::state, state.beginOf(read.getType()), call.getResult(0));
   return success();
 }
 

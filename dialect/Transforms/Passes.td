@@ -382,13 +382,13 @@ def OutlineKernels : Attn_ModulePass<"attn-outline-kernels"> {
 //===----------------------------------------------------------------------===//
 
 def EncodeByParts : Attn_ModulePass<"attn-encode-by-parts"> {
-  let summary = "Lets `encode` work on some sentences of a request at a time";
+  let summary = "Lets `encode` and `prefill` work on some sentences of a request at a time";
   let description = [{
     Needs: only calls and views in functions. Where `encode` writes states, one sentence after the other, its axes
     `batch` become `part`, and what it writes goes to the states of the sentences from number `first` on: what few
     sentences need stays in the caches. Their axes `source` become `length`, for sentences of a part need not be as
     long as the longest of the request: states keep room for that one, and the part's lie apart accordingly. Recurrent encoders stay as they are: their matrices meet one position of
-    all sentences at a time.
+    all sentences at a time. `prefill` fills the slots from number `first` on.
 
     Before:
     ```mlir

@@ -111,9 +111,9 @@ std::vector<EntryCaller::Part> EntryCaller::divide(std::span<const size_t> lengt
 
 std::vector<EntryCaller::Part> EntryCaller::divideForLanes(std::span<const size_t> lengths,
                                                            std::span<size_t> order) const {
-  if (lanes.empty())
-    return {};
   const auto tokens = static_cast<int64_t>(std::reduce(lengths.begin(), lengths.end()));
+  if (lanes.empty() || tokens == 0)
+    return {};
   const auto count = static_cast<int64_t>(lanes.size());
   const int64_t turns = (tokens + tokensOfThread() * count - 1) / (tokensOfThread() * count);
   const int64_t wanted = turns * count;

@@ -43,7 +43,7 @@ std::vector<ExpectedEntry> expectedPromptEntries(const std::string &vocabulary) 
   const std::vector<TensorInfo> step = {
       {"ids", "i32", {"row", "1"}}, {"positions", "i32", {"row"}}, {"ancestors", "i32", {"row", "capacity"}}};
   return {
-      {"prefill", {{"source_ids", "i32", {"batch", "source"}}, {"positions", "i32", {"batch"}}}, {}},
+      {"prefill", {{"source_ids", "i32", {"part", "length"}}, {"positions", "i32", {"part"}}}, {}},
       {"step",
        step,
        {{"scores", "f32", {"row", "1", "candidate"}}, {"candidates", "i32", {"row", "1", "candidate"}}}},
@@ -109,15 +109,15 @@ void checkEntries(const Manifest &manifest, const std::vector<ExpectedEntry> &en
 } // namespace
 
 void checkDecoderEntries(const Manifest &manifest) {
-  checkSizes(manifest, {"batch", "candidate", "capacity", "history", "row", "slot", "source", "target"});
+  checkSizes(manifest, {"batch", "candidate", "capacity", "history", "row", "slot", "target"});
   const std::string vocabulary = std::to_string(manifest.decoder->targetVocabulary);
-  const bool hasParts = manifest.findSize("part") >= 0;
-  if (hasParts)
-    checkSizes(manifest, {"first", "length"});
+  const bool hasSource = manifest.decoder->hasSource, hasParts = manifest.findSize("part") >= 0;
+  if (hasSource)
+    checkSizes(manifest, {"source"});
+  if (hasParts || !hasSource)
+    checkSizes(manifest, {"first", "length", "part"});
   checkEntries(manifest,
-               manifest.decoder->hasSource ? expectedEntries(vocabulary, hasParts)
-                                           : expectedPromptEntries(vocabulary),
-               2);
+               hasSource ? expectedEntries(vocabulary, hasParts) : expectedPromptEntries(vocabulary), 2);
 }
 
 void checkEncoderEntries(const Manifest &manifest) {

@@ -10,13 +10,13 @@ void PromptSlots::reserve(size_t count) {
   users.reserve(count);
 }
 
-void PromptSlots::begin(int sentences, int rows) {
+void PromptSlots::begin(std::span<const int32_t> prompts, int sentences, int rows) {
   rowsOfEach = rows;
   slots.resize(static_cast<size_t>(sentences) * rows);
   users.resize(slots.size());
   for (int sentence = 0; sentence < sentences; ++sentence)
     for (int rank = 0; rank < rows; ++rank) {
-      const int slot = rank * sentences + sentence, place = sentence * rows + rank;
+      const int slot = rank * sentences + prompts[sentence], place = sentence * rows + rank;
       slots[place] = slot;
       users[slot] = place;
     }

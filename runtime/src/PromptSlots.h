@@ -10,6 +10,8 @@
 #define ATTNRT_SRC_PROMPTSLOTS_H
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 namespace attnrt {
@@ -19,8 +21,9 @@ public:
   /// Room for the following calls.
   void reserve(size_t slots);
 
-  /// Begins with slot `rank * sentences + sentence` for each of a sentence's `rows`.
-  void begin(int sentences, int rows);
+  /// Begins with slot `rank * sentences + prompts[sentence]` for each of a sentence's `rows`: the prompt is
+  /// in the first one.
+  void begin(std::span<const int32_t> prompts, int sentences, int rows);
 
   /// Ends a sentence. Slots of others change.
   void end(int sentence);

@@ -29,8 +29,9 @@ Session::Session(std::shared_ptr<const Model> model, const attnrt_session_option
 }
 
 void Session::resolve() {
-  for (const char *name : {"batch", "candidate", "capacity", "history", "row", "slot", "source", "target"})
+  for (const char *name : {"batch", "candidate", "capacity", "history", "row", "slot", "target"})
     places.push_back(owner->manifest().findSize(name));
+  sourcePlace = owner->manifest().findSize("source");
   partPlace = owner->manifest().findSize("part");
   firstPlace = owner->manifest().findSize("first");
   lengthPlace = owner->manifest().findSize("length");
@@ -45,7 +46,7 @@ int64_t Session::arenaForEncoding(int64_t tokens, int64_t longest) {
     whole.sizes[partPlace] = part;
     whole.sizes[lengthPlace] = length;
   };
-  return arenaForParts("encode", tokens, room.batch, longest, setSizes);
+  return arenaForParts(hasPrompts() ? "prefill" : "encode", tokens, room.batch, longest, setSizes);
 }
 
 void Session::allocate() {
@@ -53,7 +54,7 @@ void Session::allocate() {
   const int64_t slots = int64_t(room.batch) * room.beam;
   const int64_t vocabulary = owner->decoder().targetVocabulary;
   size(Batch) = room.batch;
-  size(Source) = room.source;
+  setSource(room.source);
   size(Slot) = size(Row) = slots;
   size(Capacity) = size(History) = size(Target) = mostPositions();
   size(Candidate) = mostCandidates();
@@ -61,12 +62,11 @@ void Session::allocate() {
   const bool hasParts = partPlace >= 0;
   const int64_t encoding =
       hasParts ? arenaForEncoding(tokensTogether(), room.source) : EntryCaller::arenaFor("encode");
-  allocateArena(std::max({encoding, EntryCaller::arenaFor("prefill"), arenaFor(ATTNRT_USE_DECODE, "step"),
-                          arenaFor(ATTNRT_USE_SAMPLE, "logits"), arenaFor(ATTNRT_USE_SCORE, "score"),
-                          arenaFor(ATTNRT_USE_ATTEND, "attend")}),
-                hasParts ? arenaForEncoding(tokensOfThread(), std::min<int64_t>(room.source, tokensOfLane()))
-                         : 0,
-                room.batch);
+  allocateArena(
+      std::max({encoding, arenaFor(ATTNRT_USE_DECODE, "step"), arenaFor(ATTNRT_USE_SAMPLE, "logits"),
+                arenaFor(ATTNRT_USE_SCORE, "score"), arenaFor(ATTNRT_USE_ATTEND, "attend")}),
+      hasParts ? arenaForEncoding(tokensOfThread(), std::min<int64_t>(room.source, tokensOfLane())) : 0,
+      room.batch);
   state = Memory(owner->stateBytes(whole.sizes));
   int64_t resultCount = std::max(slots * size(Candidate), int64_t(room.batch) * mostPositions());
   if (room.uses & ATTNRT_USE_SAMPLE)
@@ -74,7 +74,7 @@ void Session::allocate() {
   results = Memory(resultCount * int64_t(sizeof(float)));
 
   sourceIds.resize(size_t(room.batch) * room.source);
-  promptIds.resize(hasPrompts() ? sourceIds.size() : 0);
+  promptStarts.resize(hasPrompts() ? room.batch : 0);
   sourceLengths.resize(room.batch);
   stateRows.resize(room.batch);
   ids.resize(slots);
@@ -86,6 +86,7 @@ void Session::allocate() {
   candidateIds = Memory(slots * size(Candidate) * int64_t(sizeof(int32_t)));
   logSums.resize(slots);
   promptSlots.reserve(slots);
+  request.reserve(room.batch);
   targetIds.resize(room.batch * mostPositions());
   labels.resize(room.batch * mostPositions());
 }
@@ -99,66 +100,62 @@ void Session::callFor(uint32_t use, const char *entry, const std::vector<void *>
   call(entry, tensors);
 }
 
-void Session::placePart(std::span<const attnrt_ids> sources, const Part &part) {
-  const int32_t wanted = owner->decoder().tokens.pad.value_or(0);
-  const int32_t pad = wanted < owner->decoder().sourceVocabulary ? wanted : 0;
+/// The caller's tokens, with padding behind them: all of a source, but the last one of a prompt, which the
+/// first step reads.
+void Session::placePart(const Part &part) {
+  const DecoderInfo &decoder = owner->decoder();
+  const int32_t wanted = decoder.tokens.pad.value_or(0);
+  const int32_t pad = wanted < decoder.sourceVocabulary ? wanted : 0;
   for (size_t number = 0; number < part.numbers.size(); ++number) {
-    const size_t sentence = part.numbers[number], count = sources[sentence].count;
+    const size_t sentence = part.numbers[number], count = encodedTokens(request[sentence]);
     int32_t *row = sourceIds.data() + part.firstToken + number * part.longest;
-    std::copy_n(sources[sentence].ids, count, row);
+    std::copy_n(request[sentence].ids, count, row);
     std::fill(row + count, row + part.longest, pad);
-    sourceLengths[part.first + number] = static_cast<int32_t>(count);
+    sourceLengths[part.first + number] = static_cast<int32_t>(request[sentence].count);
     stateRows[sentence] = static_cast<int32_t>(part.first + number);
   }
 }
 
 void Session::encode(std::span<const attnrt_ids> sources, int slots, int lastPosition) {
   checkSources(sources, owner->decoder().sourceVocabulary);
+  request.assign(sources.begin(), sources.end());
   size_t longest = 0;
   for (const attnrt_ids &source : sources)
     longest = std::max(longest, source.count);
   size(Batch) = static_cast<int64_t>(sources.size());
-  size(Source) = static_cast<int64_t>(longest);
+  setSource(static_cast<int64_t>(longest));
   starts.assign(sources.size(), owner->decoder().tokens.start);
   size(Slot) = size(Row) = slots;
-  size(Capacity) = lastPosition;
+  size(Capacity) = hasPrompts() ? positionsOf(static_cast<int64_t>(longest) - 1 + lastPosition)
+                                : lastPosition; // the last token's successor is not read again
   size(History) = size(Target) = size(Candidate) = 1;
+  std::iota(stateRows.begin(), stateRows.begin() + sources.size(), 0);
+  if (hasPrompts())
+    return; // they are read when decoding begins
   if (partPlace >= 0)
-    return encodeParts(sources);
+    return encodeParts();
   std::vector<size_t> all(sources.size());
   std::iota(all.begin(), all.end(), size_t{0});
-  placePart(sources, {all, longest, 0, 0});
-  if (!hasPrompts())
-    return call("encode", {sourceIds.data(), sourceLengths.data()});
-  const int64_t wanted = size(Source) - 1 + lastPosition; // the last token's successor is not read again
-  size(Capacity) = std::min(wanted, owner->decoder().targetLimit.value_or(wanted));
+  placePart({all, longest, 0, 0});
+  call("encode", {sourceIds.data(), sourceLengths.data()});
 }
 
 /// Sentences of similar length together; states have room for the longest.
-void Session::encodeParts(std::span<const attnrt_ids> sources) {
-  std::vector<size_t> lengths, order(sources.size());
-  for (const attnrt_ids &source : sources)
-    lengths.push_back(source.count);
+void Session::encodeParts() {
+  std::vector<size_t> lengths, order(request.size());
+  for (const attnrt_ids &source : request)
+    lengths.push_back(encodedTokens(source));
   encodeByParts(lengths, order, [&](const Part &part, Lane &lane) {
-    placePart(sources, part);
+    placePart(part);
     lane.sizes[firstPlace] = static_cast<int64_t>(part.first);
     lane.sizes[partPlace] = static_cast<int64_t>(part.numbers.size());
     lane.sizes[lengthPlace] = static_cast<int64_t>(part.longest);
-    callIn(lane, "encode", {sourceIds.data() + part.firstToken, sourceLengths.data() + part.first});
+    int32_t *ids = sourceIds.data() + part.firstToken;
+    if (!hasPrompts())
+      callIn(lane, "encode", {ids, sourceLengths.data() + part.first});
+    else if (part.longest > 0)
+      callIn(lane, "prefill", {ids, promptStarts.data()});
   });
-}
-
-/// Fills the caches with the prompts but for their last tokens, which the first step reads.
-void Session::prefill() {
-  const int64_t batch = size(Batch), padded = size(Source), longest = padded - 1;
-  if (longest == 0)
-    return;
-  for (int64_t s = 0; s < batch; ++s)
-    std::copy_n(sourceIds.data() + s * padded, longest, promptIds.data() + s * longest);
-  std::fill_n(nextPositions.begin(), batch, 0);
-  size(Source) = longest;
-  call("prefill", {promptIds.data(), nextPositions.data()});
-  size(Source) = padded;
 }
 
 void Session::startRows() {
@@ -167,16 +164,17 @@ void Session::startRows() {
   stepRows = count;
   size(History) = 1;
   if (hasPrompts()) {
-    promptSlots.begin(count, static_cast<int>(size(Slot)) / count);
-    prefill();
+    encodeParts();
+    promptSlots.begin(stateRows, count, static_cast<int>(size(Slot)) / count);
   }
   for (int row = 0; row < count; ++row) {
-    const int length = hasPrompts() ? sourceLengths[row] : 1;
-    liveSlots[row] = row;
-    ids[row] = hasPrompts() ? sourceIds[row * size(Source) + length - 1] : starts[row];
-    positions[row] = length - 1;
-    sentences[row] = stateRows[row];
-    std::fill_n(ancestors.as<int32_t>() + row * size(Capacity), size(Capacity), row);
+    const int slot = hasPrompts() ? promptSlots.of(row, 0) : row;
+    const int length = hasPrompts() ? static_cast<int>(request[row].count) : 1;
+    liveSlots[row] = slot;
+    ids[slot] = hasPrompts() ? request[row].ids[length - 1] : starts[row];
+    positions[slot] = length - 1;
+    sentences[slot] = stateRows[row];
+    std::fill_n(ancestors.as<int32_t>() + slot * size(Capacity), size(Capacity), slot);
     size(History) = std::max<int64_t>(size(History), length);
   }
 }
@@ -238,9 +236,17 @@ void Session::placeStepArguments() {
     stepTensors = {ids.data(), positions.data(), sentences.data(), ancestors.data(), sourceLengths.data()};
 }
 
-int64_t Session::mostPositions() const {
-  const int64_t wanted = int64_t(room.target) + (hasPrompts() ? room.source : 0);
+int64_t Session::positionsOf(int64_t wanted) const {
   return std::min(wanted, owner->decoder().targetLimit.value_or(wanted));
+}
+
+int64_t Session::mostPositions() const {
+  return positionsOf(int64_t(room.target) + (hasPrompts() ? room.source : 0));
+}
+
+void Session::setSource(int64_t longest) {
+  if (sourcePlace >= 0)
+    whole.sizes[sourcePlace] = longest;
 }
 
 /// (1 + ends) for each hypothesis of the beam, and those that may turn out to be forbidden (the end token
@@ -267,7 +273,7 @@ void Session::logits() {
 }
 
 /// The position whose token the target's first one follows: the prompt's last one, or the start token.
-size_t Session::firstLabel(size_t sentence) const { return hasPrompts() ? sourceLengths[sentence] - 1 : 0; }
+size_t Session::firstLabel(size_t sentence) const { return hasPrompts() ? request[sentence].count - 1 : 0; }
 
 int Session::placeTargets(std::span<const attnrt_ids> targets, size_t ends) {
   check(targets.size() == static_cast<size_t>(size(Batch)), ATTNRT_INTERNAL,
@@ -295,7 +301,7 @@ int Session::placeTargets(std::span<const attnrt_ids> targets, size_t ends) {
     std::fill_n(input, longest, pad);
     std::fill_n(label, longest, pad);
     if (hasPrompts())
-      std::copy_n(sourceIds.data() + t * size(Source), sourceLengths[t], input);
+      std::copy_n(request[t].ids, request[t].count, input);
     else
       input[0] = starts[t];
     const size_t first = firstLabel(t), count = targets[t].count;
@@ -326,7 +332,7 @@ std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targe
 
 std::vector<std::vector<float>> Session::attend(std::span<const attnrt_ids> targets,
                                                 std::span<const attnrt_ids> sources) {
-  const size_t longest = placeTargets(targets, 1), padded = size(Source);
+  const size_t longest = placeTargets(targets, 1), padded = whole.sizes[sourcePlace];
   size(Target) = static_cast<int64_t>(longest);
   std::vector<float> all(targets.size() * longest * padded); // batch x target x source
   callFor(ATTNRT_USE_ATTEND, "attend", {targetIds.data(), sourceLengths.data(), all.data()});

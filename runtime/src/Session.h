@@ -25,7 +25,8 @@ public:
   Session(std::shared_ptr<const Model> model, const attnrt_session_options &options, Executor *executor);
 
   /// Begins a request: computes what depends on the sources alone. `slots` hypotheses and `positions` tokens
-  /// of each will follow at most. Without an encoder, sources are prompts.
+  /// of each will follow at most. Without an encoder, sources are prompts. Their tokens are the caller's
+  /// until the request's last call.
   void encode(std::span<const attnrt_ids> sources, int slots, int positions);
 
   /// Replaces the start token of a sentence of the request.
@@ -63,7 +64,7 @@ public:
                                          std::span<const attnrt_ids> sources);
 
 private:
-  enum Size { Batch, Candidate, Capacity, History, Row, Slot, Source, Target, sizeCount };
+  enum Size { Batch, Candidate, Capacity, History, Row, Slot, Target, sizeCount };
 
   void resolve();
   void allocate();
@@ -71,12 +72,16 @@ private:
   void callFor(uint32_t use, const char *entry, const std::vector<void *> &tensors);
   void placeStepArguments();
   bool hasPrompts() const { return !owner->decoder().hasSource; }
+  /// No more than the model has.
+  int64_t positionsOf(int64_t wanted) const;
   /// Of a target, and of the prompt that it follows.
   int64_t mostPositions() const;
   int64_t arenaForEncoding(int64_t tokens, int64_t longest);
-  void encodeParts(std::span<const attnrt_ids> sources);
-  void placePart(std::span<const attnrt_ids> sources, const Part &part);
-  void prefill();
+  void encodeParts();
+  void placePart(const Part &part);
+  /// A prompt's last token is left to the first step.
+  size_t encodedTokens(const attnrt_ids &source) const { return source.count - (hasPrompts() ? 1 : 0); }
+  void setSource(int64_t longest);
   void endSentences(const std::vector<StepRow> &next);
   void placeRows(const std::vector<StepRow> &next);
   size_t firstLabel(size_t sentence) const;
@@ -86,13 +91,15 @@ private:
   int64_t size(Size which) const { return whole.sizes[places[which]]; }
 
   std::vector<int> places;                               // of each Size in a lane's sizes
+  int sourcePlace = -1;                                  // of the longest source; -1: sources are prompts
   int partPlace = -1, firstPlace = -1, lengthPlace = -1; // of the sizes of a part; -1: all is encoded at once
+  std::vector<attnrt_ids> request;                       // its sources: the caller's tokens
   Memory results;
   std::vector<int32_t> sourceIds;                 // batch x source, or one part's after the other
   std::vector<int32_t> sourceLengths;             // batch, as sentences lie in the states
   std::vector<int32_t> stateRows;                 // of each sentence: its number in the states
   std::vector<int32_t> starts;                    // batch
-  std::vector<int32_t> promptIds;                 // batch x source: prompts without their last tokens
+  std::vector<int32_t> promptStarts;              // batch: zeros, where prompts begin
   std::vector<int32_t> ids, positions, sentences; // row
   std::vector<int32_t> nextPositions;             // row
   Memory ancestors, nextAncestors;                // int32, row x capacity

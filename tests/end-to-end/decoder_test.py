@@ -79,6 +79,12 @@ class DecoderTest(unittest.TestCase):
             for others in ["--batch", 7], ["--batch", 15, "--threads", 3]:
                 self.assertEqual(alone, attnc("run", self.bundle, "--ids", "--json", *others, *options, text=text))
 
+    def test_threads_read_prompts_of_their_own(self):
+        text = "".join(ids([(3 * n + i) % 45 for i in range(20 + n % 17)]) + "\n" for n in range(80)) # some 400 tokens for each
+        alone = attnc("run", self.bundle, "--ids", "--json", "--batch", 1, text=text)
+        for threads in 1, 2, 3:
+            self.assertEqual(alone, attnc("run", self.bundle, "--ids", "--json", "--batch", 80, "--threads", threads, text=text))
+
     def test_rows_of_ended_prompts_leave_the_batch(self):
         """Every fourth token ends an output, so outputs end at many places: rows behind move into their slots."""
         spec = scratch("many_ends.yaml")

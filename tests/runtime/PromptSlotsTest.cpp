@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -14,14 +16,16 @@ namespace {
 
 TEST(PromptSlots, BeginRankByRank) {
   PromptSlots slots;
-  slots.begin(3, 2);
-  EXPECT_EQ((std::vector{0, 1, 2}), (std::vector{slots.of(0, 0), slots.of(1, 0), slots.of(2, 0)}));
-  EXPECT_EQ((std::vector{3, 4, 5}), (std::vector{slots.of(0, 1), slots.of(1, 1), slots.of(2, 1)}));
+  const int32_t prompts[] = {1, 0, 2};
+  slots.begin(prompts, 3, 2);
+  EXPECT_EQ((std::vector{1, 0, 2}), (std::vector{slots.of(0, 0), slots.of(1, 0), slots.of(2, 0)}));
+  EXPECT_EQ((std::vector{4, 3, 5}), (std::vector{slots.of(0, 1), slots.of(1, 1), slots.of(2, 1)}));
 }
 
 TEST(PromptSlots, AnEndedSentencesGoToTheRowsBehind) {
   PromptSlots slots;
-  slots.begin(4, 1);
+  const int32_t prompts[] = {0, 1, 2, 3};
+  slots.begin(prompts, 4, 1);
   slots.end(1);
   EXPECT_FALSE(slots.isLive(1));
   EXPECT_EQ((std::vector{0, 2, 1}), (std::vector{slots.of(0, 0), slots.of(2, 0), slots.of(3, 0)}));
@@ -36,7 +40,10 @@ TEST(PromptSlots, AnEndedSentencesGoToTheRowsBehind) {
 class Simulation {
 public:
   Simulation(int sentences, int rows, unsigned seed) : rows(rows), random(seed) {
-    slots.begin(sentences, rows);
+    std::vector<int32_t> prompts(sentences);
+    std::iota(prompts.begin(), prompts.end(), 0);
+    std::shuffle(prompts.begin(), prompts.end(), random);
+    slots.begin(prompts, sentences, rows);
     written.assign(sentences * rows, {});
     for (int sentence = 0; sentence < sentences; ++sentence) {
       const int length = 1 + static_cast<int>(random() % 5);

@@ -77,6 +77,20 @@ func.func @get_weight_c1_undeclared() {
 // -----
 
 // expected-note @below {{declared here}}
+attn.state @slots : tensor<?x?x2x4xf32, #attn.axes<slot, capacity, head, width>>
+func.func @read_state_c1_part_of_other_heads() {
+  // expected-error @below {{'attn.read_state' op has type 'tensor<?x?x3x4xf32, #attn.axes<part, capacity, head, width>>', but @slots has 'tensor<?x?x2x4xf32, #attn.axes<slot, capacity, head, width>>'}}
+  %x = attn.read_state @slots : tensor<?x?x3x4xf32, #attn.axes<part, capacity, head, width>>
+  return
+}
+func.func @read_state_c1_part() {
+  %x = attn.read_state @slots : tensor<?x?x2x4xf32, #attn.axes<part, capacity, head, width>>
+  return
+}
+
+// -----
+
+// expected-note @below {{declared here}}
 attn.weight @w from ["w"] : tensor<5xf32>
 func.func @get_weight_c1_other_type() {
   // expected-error @below {{'attn.get_weight' op has type 'tensor<4xf32>', but @w has 'tensor<5xf32>'}}

@@ -131,3 +131,54 @@ func.func @encode(%x: !turned) {
   attn.write_state %0, @turned : !turned
   return
 }
+
+// -----
+
+// Prompts fill the slots from the first one of the part on.
+// CHECK: attn.sizes = ["capacity", "first", "length", "part", "slot"]
+!ids = tensor<?x?xi32, #attn.axes<batch, source>>
+!heads = tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
+!cache = tensor<?x?x2x4xf32, #attn.axes<slot, capacity, head, width>>
+attn.state @keys : !cache
+attn.state @values : !cache
+attn.weight @table from ["table"] : tensor<9x8xf32>
+attn.kernel @embed {
+^bb0(%in: tensor<?x?xi32, #attn.axes<batch, query>>, %table: tensor<9x8xf32>):
+  %0 = attn.embed %in, %table : (tensor<?x?xi32, #attn.axes<batch, query>>, tensor<9x8xf32>) -> tensor<?x?x8xf32, #attn.axes<batch, query, width>>
+  attn.yield %0 : tensor<?x?x8xf32, #attn.axes<batch, query, width>>
+}
+attn.kernel @append {
+^bb0(%fresh: tensor<?x2x?x4xf32, #attn.axes<row, head, query, width>>, %in: !cache, %at: tensor<?xi32, #attn.axes<row>>):
+  %0 = attn.append %fresh, %in at %at : (tensor<?x2x?x4xf32, #attn.axes<row, head, query, width>>, !cache, tensor<?xi32, #attn.axes<row>>) -> !cache
+  attn.yield %0 : !cache
+}
+// CHECK-LABEL: func.func @prefill(
+// CHECK-SAME: tensor<?x?xi32, #attn.axes<part, length>>
+// CHECK-SAME: tensor<?xi32, #attn.axes<part>>
+// CHECK: attn.read_state @values : tensor<?x?x2x4xf32, #attn.axes<part, capacity, head, width>>
+// CHECK: attn.call @append({{.*}}) places [#attn.place<state, <32 * capacity * first + 64 * capacity * slot>>]
+// CHECK: attn.write_state {{.*}}, @values : tensor<?x?x2x4xf32, #attn.axes<part, capacity, head, width>>
+func.func @prefill(%ids: !ids, %positions: tensor<?xi32, #attn.axes<batch>>) {
+  %t = attn.get_weight @table : tensor<9x8xf32>
+  %x = attn.call @embed(%ids, %t) : (!ids, tensor<9x8xf32>) -> tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+  %h = attn.split_heads %x into 2 : (tensor<?x?x8xf32, #attn.axes<batch, source, width>>) -> !heads
+  %c = attn.read_state @values : !cache
+  %new = attn.call @append(%h, %c, %positions) : (!heads, !cache, tensor<?xi32, #attn.axes<batch>>) -> !cache
+  attn.write_state %new, @values : !cache
+  return
+}
+
+// -----
+
+// A graph may be called so.
+// CHECK-LABEL: func.func @prefill(
+// CHECK-SAME: tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+!x = tensor<?x?x8xf32, #attn.axes<batch, source, width>>
+attn.kernel @copy {
+^bb0(%in: !x):
+  attn.yield %in : !x
+}
+func.func @prefill(%x: !x) -> !x attributes {attn.graph} {
+  %0 = attn.call @copy(%x) : (!x) -> !x
+  return %0 : !x
+}
