@@ -20,7 +20,11 @@ KernelContext::KernelContext(Executor &executor)
 
 int KernelContext::runLoop(attnrt_kernel_context *context, attnrt_task task, int begin, int count,
                            uint8_t *closure) {
-  return static_cast<KernelContext *>(context)->executor.run({context, task, begin, count, closure});
+  auto &self = *static_cast<KernelContext *>(context);
+  const int failure = self.executor.run({context, task, begin, count, closure});
+  if (failure != 0)
+    self.loopFailure = failure;
+  return failure;
 }
 
 void KernelContext::keepError(attnrt_kernel_context *context, const char *text) {
@@ -63,6 +67,7 @@ void KernelContext::countKernel(attnrt_kernel_context *context, int32_t kernel, 
 
 void KernelContext::call(const Model &model, int entry, attnrt_invocation invocation) {
   message[0] = 0;
+  loopFailure = 0;
   if (watch) {
     this->entry = static_cast<size_t>(entry);
     last = std::chrono::steady_clock::now();
@@ -70,7 +75,8 @@ void KernelContext::call(const Model &model, int entry, attnrt_invocation invoca
   invocation.context = this;
   invocation.weights = model.weights().data();
   invocation.kernels = model.kernels();
-  const int32_t code = model.entry(entry).run(&invocation);
+  const int32_t returned = model.entry(entry).run(&invocation);
+  const int32_t code = returned != 0 ? returned : loopFailure.load();
   check(code == 0, ATTNRT_KERNEL_FAILED, "entry '", model.manifest().entries[entry].name,
         "' failed with code ", code, message[0] == 0 ? "" : ": ", message.data());
 }

@@ -8,6 +8,7 @@
 #include "ThreadPool.h"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <mutex>
 
@@ -45,6 +46,7 @@ private:
   Executor &executor;
   std::mutex mutex;
   std::array<char, 256> message{}; // of the first error of a call, as long as the bundle's shim writes
+  std::atomic<int> loopFailure{0}; // of a call: kernels do not look at what their loops return
 
   std::vector<attnrt_kernel_profile> profiles; // entry x kernel
   size_t kernels = 0, entry = 0;               // the entry that runs

@@ -79,6 +79,11 @@ class KoreanEnglish(unittest.TestCase):
         done = subprocess.run([program, self.bundle, *sentences], capture_output=True, text=True)
         self.assertEqual((0, "0\n", ""), (done.returncode, done.stdout, done.stderr))
 
+    def test_a_host_that_leaves_tasks_out_fails_every_call(self):
+        """Kernels do not look at what their loops return."""
+        done = subprocess.run([build_program(SOURCES / "failing_host.c"), self.bundle], capture_output=True, text=True)
+        self.assertEqual((0, "", ""), (done.returncode, done.stdout, done.stderr))
+
 
 if __name__ == "__main__":
     unittest.main()

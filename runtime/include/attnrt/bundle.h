@@ -21,7 +21,8 @@ extern "C" {
 typedef struct attnrt_kernel_context attnrt_kernel_context;
 typedef int (*attnrt_task)(attnrt_kernel_context *context, int index, uint8_t *closure);
 struct attnrt_kernel_context {
-  /* Runs task(context, i, closure) for i in [begin, begin + count), in any order; 0, or the first failure. */
+  /* Runs task(context, i, closure) for i in [begin, begin + count), in any order; 0, or the first failure.
+   * Kernels go on after a failure: whoever has one keeps it, and asks for it when the entry has returned. */
   int (*parallel_for)(attnrt_kernel_context *context, attnrt_task task, int begin, int count,
                       uint8_t *closure);
   /* Keeps the message for the caller; returns. */
