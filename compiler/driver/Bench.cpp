@@ -6,6 +6,7 @@
 #include "compiler/driver/Commands.h"
 #include "compiler/driver/Flags.h"
 #include "compiler/driver/GraphWorkload.h"
+#include "compiler/driver/Picture.h"
 #include "compiler/driver/ProfileKernels.h"
 #include "compiler/driver/Timing.h"
 #include "compiler/driver/Workload.h"
@@ -13,7 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <optional>
 
@@ -68,24 +68,6 @@ void printMeasured(const Measured &measured, bool json) {
       std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
   if (measured.profile)
     std::cout << '\n' << printProfile(*measured.profile);
-}
-
-std::ofstream openPicture(const std::string &path, std::ios::openmode mode) {
-  std::ofstream picture(path, mode);
-  if (!picture)
-    throw std::runtime_error(path + ": cannot be written");
-  return picture;
-}
-
-/// Before anything is measured, which would be lost; an earlier picture stays.
-void checkPicture(const std::string &path) {
-  if (!path.empty())
-    openPicture(path, std::ios::app);
-}
-
-void writePicture(const std::string &path, const Profile &profile) {
-  if (!(openPicture(path, std::ios::trunc) << drawProfile(profile)).flush())
-    throw std::runtime_error(path + ": cannot be written");
 }
 
 /// Of models.
@@ -254,7 +236,7 @@ void bench(BenchOptions &options) {
       kind == "graph" ? benchGraph(model, options) : RequestBench(model, options).run(loading);
   printMeasured(measured, options.json);
   if (!options.picture.empty())
-    writePicture(options.picture, *measured.profile);
+    writePicture(options.picture, drawProfile(*measured.profile));
 }
 
 } // namespace

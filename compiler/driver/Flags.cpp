@@ -6,6 +6,7 @@
 #include "compiler/spec/ReadSpec.h"
 #include "compiler/spec/Words.h"
 
+#include <filesystem>
 #include <sstream>
 
 namespace attnc {
@@ -46,6 +47,16 @@ CLI::Validator weightSource() {
   return {check, ""};
 }
 
+CLI::Validator bundleFolder() {
+  const auto check = [](std::string &given) -> std::string {
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(given, none))
+      return "";
+    return "'" + given + "' is a file; a bundle is the folder that 'attnc compile SPEC -o FOLDER' writes";
+  };
+  return {check, ""};
+}
+
 void checkKindFlags(const std::vector<KindFlag> &flags, const std::string &what, const std::string &kind) {
   for (const KindFlag &flag : flags)
     if (flag.rule == (flag.isGiven ? KindFlag::Refused : KindFlag::Needed))
@@ -57,6 +68,7 @@ void checkKindFlags(const std::vector<KindFlag> &flags, const std::string &what,
 void addBundleFlags(CLI::App &command, BundleOptions &options, const std::string &group) {
   command.add_option("BUNDLE", options.folder, "Folder written by 'attnc compile'")
       ->required()
+      ->check(bundleFolder())
       ->type_name("FOLDER");
   command
       .add_option("--threads", options.threads,

@@ -23,6 +23,9 @@ CLI::Validator numberIn(attnrt::Range range);
 /// Accepts `random:SEED` with a seed that is a number, and paths.
 CLI::Validator weightSource();
 
+/// Refuses files, as specs are, where the folder of a bundle is wanted.
+CLI::Validator bundleFolder();
+
 /// A flag, and what it is to one kind of models or graphs.
 struct KindFlag {
   enum Rule { Needed, Taken, Refused };

@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iomanip>
 #include <sstream>
-#include <stdexcept>
 
 namespace attnc {
 namespace {
@@ -94,14 +92,6 @@ std::string drawHeatMap(const HeatMap &map) {
   }
   svg << "</svg>\n";
   return svg.str();
-}
-
-void writeHeatMap(const HeatMap &map, const std::string &path) {
-  std::ofstream file(path, std::ios::binary);
-  file << drawHeatMap(map);
-  file.close();
-  if (!file)
-    throw std::runtime_error(path + ": cannot be written");
 }
 
 } // namespace attnc

@@ -18,9 +18,6 @@ struct HeatMap {
 /// The picture as text. Labels may hold anything.
 std::string drawHeatMap(const HeatMap &map);
 
-/// Throws where the file cannot be written.
-void writeHeatMap(const HeatMap &map, const std::string &path);
-
 } // namespace attnc
 
 #endif // ATTNC_COMPILER_DRIVER_HEATMAP_H

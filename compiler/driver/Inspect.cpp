@@ -3,6 +3,7 @@
 
 #include "compiler/driver/BundleCommand.h"
 #include "compiler/driver/Commands.h"
+#include "compiler/driver/Flags.h"
 #include "compiler/emit/CpuVariant.h"
 #include "compiler/emit/ManifestFile.h"
 
@@ -163,6 +164,7 @@ void addInspectCommand(CLI::App &app, int &exitCode) {
       app.add_subcommand("inspect", "Show entries, variants, kernels, sizes and the arena's formula");
   command->add_option("BUNDLE", options->bundle.folder, "Folder written by 'attnc compile'")
       ->required()
+      ->check(attnc::bundleFolder())
       ->type_name("FOLDER");
   command->add_option("--variant", options->bundle.variant,
                       "Kernels to use; the best this machine can run if not given");

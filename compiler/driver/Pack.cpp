@@ -18,7 +18,10 @@ void addPackCommand(CLI::App &app, int &exitCode) {
   };
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand("pack", "Put other weights of the same shapes into a bundle");
-  command->add_option("BUNDLE", options->bundle, "The bundle to change")->required()->type_name("FOLDER");
+  command->add_option("BUNDLE", options->bundle, "The bundle to change")
+      ->required()
+      ->check(attnc::bundleFolder())
+      ->type_name("FOLDER");
   command
       ->add_option(
           "WEIGHTS", options->weights,

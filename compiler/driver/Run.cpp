@@ -6,6 +6,7 @@
 #include "compiler/driver/Flags.h"
 #include "compiler/driver/HeatMap.h"
 #include "compiler/driver/OutputPrinter.h"
+#include "compiler/driver/Picture.h"
 #include "compiler/driver/RunEncoder.h"
 #include "compiler/driver/SentenceLines.h"
 
@@ -49,6 +50,7 @@ public:
         printer(model, codec, options.format, decoding->n_best) {
     readPrefix();
     checkOptions();
+    checkPicture(options.attention);
   }
 
   /// The exit code.
@@ -232,7 +234,7 @@ void Runner::drawAttention(const Ids &source, const attnrt::api::Hypothesis &out
   if (output.ended)
     map.rows.push_back("(end)");
   map.values = output.attention;
-  writeHeatMap(map, options.attention);
+  writePicture(options.attention, drawHeatMap(map));
   decoding->return_attention = options.format.alignments;
 }
 

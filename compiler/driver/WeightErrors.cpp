@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 namespace attnc {
 
@@ -17,7 +18,10 @@ void printWeightErrors(const std::vector<WeightError> &errors, std::ostream &out
   };
   if (!errors.empty())
     print("weight", "  type  error    worst output");
+  std::set<std::string> printed; // a tensor may be a part of several weights
   for (const WeightError &error : errors) {
+    if (!printed.insert(error.tensor).second)
+      continue;
     char rest[96];
     std::snprintf(rest, sizeof rest, "  %-4s  %6.3f%%  %6.3f%% (%lld)", error.type.c_str(), 100 * error.error,
                   100 * error.worstError, static_cast<long long>(error.worstOutput));

@@ -40,13 +40,14 @@ std::string Spec::resolve(const std::string &path) const {
 constexpr std::string_view randomWeights = "random:";
 
 void readWeightOption(const std::string &weights, WeightSource &source, Diagnostics &diagnostics) {
-  if (!weights.starts_with(randomWeights)) {
+  if (!weights.starts_with(randomWeights) && weights + ":" != randomWeights) {
     source.kind = WeightSourceKind::File;
     source.file = weights;
     return;
   }
   source.kind = WeightSourceKind::Random;
-  const char *begin = weights.data() + randomWeights.size(), *end = weights.data() + weights.size();
+  const char *begin = weights.data() + std::min(weights.size(), randomWeights.size()),
+             *end = weights.data() + weights.size();
   auto [stop, failure] = std::from_chars(begin, end, source.seed);
   if (failure != std::errc() || stop != end)
     diagnostics.error(

@@ -508,6 +508,14 @@ class Usage(BundleTest):
             self.refuse(2, f"{option}: its value is empty", "bench", "x", option, "")
         self.refuse(1, "x/manifest.json", "run", self.folder / "x", "--prefix", "")
 
+    def test_a_file_in_the_place_of_a_bundle_is_wrong_usage(self):
+        for command in (["run"], ["score"], ["inspect"], ["bench"]):
+            self.refuse(2, f"'{GRAPH}' is a file; a bundle is the folder that 'attnc compile SPEC -o FOLDER' writes", *command, GRAPH)
+        self.refuse(2, f"'{self.weights}' is a file; a bundle is the folder", "pack", self.weights, self.folder)
+
+    def test_random_weights_need_a_seed(self):
+        self.refuse(2, "'random' is not a source of weights: write random:SEED", "compile", GRAPH, "-o", self.folder / "x", "--weights", "random")
+
     def test_a_folder_without_weights_is_an_error(self):
         (self.folder / "empty").mkdir()
         self.refuse(1, "empty/model.safetensors: No such file or directory",

@@ -332,6 +332,10 @@ class Commands(unittest.TestCase):
             self.assertEqual(["a", "</s>", *line.split()], texts)
             self.assertEqual(length, len(line.split()))
 
+    def test_a_picture_that_cannot_be_written_is_told_before_anything_is_decoded(self):
+        done = self.call("run", self.bundle, "--attention", "/nowhere/attention.svg", text="a\na\n")
+        self.assertEqual((1, "", "attnc: error: /nowhere/attention.svg: cannot be written\n"), (done.returncode, done.stdout, done.stderr))
+
     def test_an_output_without_tokens_has_no_attention_picture(self):
         picture = pathlib.Path(self.scratch.name) / "none.svg"
         ends = pathlib.Path(self.scratch.name) / "ends"
