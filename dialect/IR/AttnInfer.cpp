@@ -44,11 +44,24 @@ struct Axes {
     names.push_back(name);
   }
 
-  /// Axes are named when all of them are.
+  /// Axes are named when all of them are, or when all sizes are: what a weight brings in has extents alone.
   RankedTensorType type() const {
-    if (names.empty() || llvm::any_of(names, [](StringRef name) { return name.empty(); }))
+    SmallVector<StringRef> all;
+    bool hasSize = false, areKnown = true;
+    for (auto [extent, name] : llvm::zip(shape, names)) {
+      hasSize |= ShapedType::isDynamic(extent);
+      areKnown &= !name.empty() || (!ShapedType::isDynamic(extent) && hasNames());
+      all.push_back(name.empty() ? StringRef("width") : name);
+    }
+    bool isNamed = llvm::none_of(names, [](StringRef name) { return name.empty(); });
+    if (names.empty() || !(isNamed || (hasSize && areKnown)))
       return RankedTensorType::get(shape, element);
-    return namedTensor(element.getContext(), shape, names, element);
+    return namedTensor(element.getContext(), shape, all, element);
+  }
+
+private:
+  bool hasNames() const {
+    return llvm::any_of(names, [](StringRef name) { return !name.empty(); });
   }
 };
 

@@ -159,6 +159,7 @@ def Attn_EmbedOp : Attn_PureOp<"embed", [InferTypeOpAdaptor]> {
 
     Constraints:
     * (C1) there are `scales` where the table is of i8, and only there.
+    * (C2) the table's width is known.
 
     Example:
     ```mlir
@@ -171,7 +172,7 @@ def Attn_EmbedOp : Attn_PureOp<"embed", [InferTypeOpAdaptor]> {
     build($_builder, $_state, ids, table, ::mlir::Value());
   }]>];
   let assemblyFormat = "$ids `,` $table (`scaled` $scales^)? attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1; // embed_c1
+  let hasVerifier = 1; // embed_c1, embed_c2
 }
 
 def Attn_AddPositionsOp : Attn_PureOp<"add_positions", [InferTypeOpAdaptor,

@@ -201,7 +201,7 @@ LogicalResult QuantiseOp::verify() {
 LogicalResult EmbedOp::verify() {
   if (tensorOf(getTable()).getElementType().isInteger(8) != bool(getScales()))
     return emitOpError("needs scales for a table of i8, and for no other"); // embed_c1
-  return success();
+  return verifyKnown(*this, axisOf(getTable(), 1, "the table's width"));    // embed_c2
 }
 
 /// linear_c3; of quantised rows, linear_c1.

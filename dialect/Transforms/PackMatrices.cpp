@@ -1,7 +1,8 @@
 //===- PackMatrices.cpp - matrices that linears read get panels ----------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layout is one for all targets and all readers, so it is part of the weight's type.
+// The layout is one for all targets and all readers, so it is part of the weight's type. What something else
+// reads as well stays dense.
 
 #include "dialect/Transforms/Passes.h"
 
@@ -21,6 +22,18 @@ GetWeightOp findWeight(Value value) {
   return fused ? findWeight(fused.getInputs()[argument.getArgNumber()]) : value.getDefiningOp<GetWeightOp>();
 }
 
+/// Whether whatever reads a weight reads panels as well: linears' matrices and tables of words are.
+bool canBePacked(Value value) {
+  return llvm::all_of(value.getUses(), [](OpOperand &use) {
+    Operation *reader = use.getOwner();
+    if (auto fused = dyn_cast<FusedOp>(reader))
+      return canBePacked(fused.getBody().getArgument(use.getOperandNumber()));
+    if (auto linear = dyn_cast<LinearOp>(reader))
+      return linear.getWeight() == use.get() && linear.getInput() != use.get();
+    return isa<EmbedOp>(reader) && use.getOperandNumber() == 1;
+  });
+}
+
 RankedTensorType inPanels(RankedTensorType type) {
   return RankedTensorType::get(type.getShape(), type.getElementType(),
                                PanelsAttr::get(type.getContext(), panelColumns, /*group=*/1));
@@ -29,9 +42,16 @@ RankedTensorType inPanels(RankedTensorType type) {
 struct PackMatrices : impl::PackMatricesBase<PackMatrices> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
+    llvm::SmallPtrSet<Operation *, 4> dense;
+    getOperation().walk([&](GetWeightOp get) {
+      if (!canBePacked(get.getResult()))
+        dense.insert(symbols.lookup(get.getWeight()));
+    });
     getOperation().walk([&](LinearOp linear) {
-      if (GetWeightOp get = findWeight(linear.getWeight()))
-        pack(symbols.lookup<WeightOp>(get.getWeight()));
+      GetWeightOp get = findWeight(linear.getWeight());
+      auto weight = get ? symbols.lookup<WeightOp>(get.getWeight()) : WeightOp();
+      if (weight && !dense.contains(weight))
+        pack(weight);
     });
     getOperation().walk([&](GetWeightOp get) {
       auto weight = symbols.lookup<WeightOp>(get.getWeight());

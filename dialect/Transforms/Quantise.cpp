@@ -108,6 +108,8 @@ struct Quantise : impl::QuantiseBase<Quantise> {
           auto linear = dyn_cast<LinearOp>(reader);
           if (!linear && !isa<EmbedOp>(reader))
             return "'" + reader->getName().getStringRef().str() + "' reads it";
+          if (linear && linear.getInput() == argument)
+            return "a linear reads it as rows";
           if (linear && !isa<BlockArgument>(linear.getInput()))
             return "it multiplies rows that the same kernel computes";
           hasLinear |= bool(linear);

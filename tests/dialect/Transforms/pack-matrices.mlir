@@ -1,4 +1,4 @@
-// RUN: attnc-opt --attn-pack-matrices %s | FileCheck %s
+// RUN: attnc-opt --attn-pack-matrices -split-input-file %s | FileCheck %s
 
 !ids = tensor<?x?xi32, #attn.axes<batch, target>>
 !x = tensor<?x?x8xf32, #attn.axes<batch, target, width>>
@@ -37,4 +37,24 @@ func.func @reads_panels_of_a_tied_table(%ids: !ids) -> (!x, !x) {
   %x = attn.embed %ids, %t : (!ids, tensor<43x8xf32>) -> !x
   %y = attn.embed %ids, %e : (!ids, tensor<43x8xf32>) -> !x
   return %x, %y : !x, !x
+}
+
+// -----
+
+// CHECK: attn.weight @seen from ["s"] : tensor<43x8xf32>{{$}}
+attn.weight @seen from ["s"] : tensor<43x8xf32>
+!x = tensor<?x?x8xf32, #attn.axes<batch, target, width>>
+!logits = tensor<?x?x43xf32, #attn.axes<batch, target, width>>
+
+// CHECK-LABEL: @leaves_dense_what_is_read_as_rows_too(
+func.func @leaves_dense_what_is_read_as_rows_too(%x: !x) -> (!logits, tensor<43x4xf32>) {
+  %w = attn.get_weight @seen : tensor<43x8xf32>
+  %y = attn.fused(%x, %w) : (!x, tensor<43x8xf32>) -> !logits {
+  ^bb0(%in: !x, %weight: tensor<43x8xf32>):
+    // CHECK: attn.linear {{.*}}, tensor<43x8xf32>)
+    %0 = attn.linear %in, %weight : (!x, tensor<43x8xf32>) -> !logits
+    attn.yield %0 : !logits
+  }
+  %part = attn.slice %w at 0 width 4 : (tensor<43x8xf32>) -> tensor<43x4xf32>
+  return %y, %part : !logits, tensor<43x4xf32>
 }
