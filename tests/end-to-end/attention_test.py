@@ -7,14 +7,9 @@ import random
 import unittest
 
 from bundles import attnc, compile_bundle, scratch
+from exact import numbers
 from kernel_call import Bundle
 from positions import t5_bucket, turn
-
-
-def numbers(count, seed):
-    """Multiples of 1/64 in [-1, 1]: exact in float32."""
-    source = random.Random(seed)
-    return [source.randint(-64, 64) / 64 for _ in range(count)]
 
 
 class Shape:

@@ -2,17 +2,11 @@
 """Axes of a graph may be called as kernels call theirs: query, key, head, width, batch, row. Names tell axes apart, no more."""
 
 import math
-import random
 import unittest
 
 from bundles import compile_bundle, scratch
+from exact import numbers
 from kernel_call import Bundle
-
-
-def numbers(count, seed):
-    """Multiples of 1/64 in [-1, 1]: exact in float32."""
-    source = random.Random(seed)
-    return [source.randint(-64, 64) / 64 for _ in range(count)]
 
 
 class AxisNames(unittest.TestCase):

@@ -2,24 +2,13 @@
 """Projections of one input are one linear: heads, linears and pointwise operations read its slices, which begin at any
 column. Compared with plain loops in double precision; weights are literal."""
 
-import random
 import unittest
 
 from bundles import attnc, compile_bundle, scratch
+from exact import matrix, numbers
 from kernel_call import Bundle
 
 WIDTH, INNER, HEADS = 20, 13, 3
-
-
-def numbers(count, seed):
-    """Multiples of 1/64 in [-1, 1]: exact in float32."""
-    source = random.Random(seed)
-    return [source.randint(-64, 64) / 64 for _ in range(count)]
-
-
-def matrix(out, width, seed):
-    flat = numbers(out * width, seed)
-    return [flat[row * width:(row + 1) * width] for row in range(out)]
 
 
 def linear(rows, weight, bias=None):

@@ -1,22 +1,11 @@
 #!/usr/bin/env python3
 """A weight of a graph may be a linear's matrix and something else as well, and stand beside axes that are sizes."""
 
-import random
 import unittest
 
 from bundles import compile_bundle, scratch
+from exact import matrix
 from kernel_call import Bundle
-
-
-def numbers(count, seed):
-    """Multiples of 1/64 in [-1, 1]: exact in float32."""
-    source = random.Random(seed)
-    return [source.randint(-64, 64) / 64 for _ in range(count)]
-
-
-def matrix(rows, columns, seed):
-    flat = numbers(rows * columns, seed)
-    return [flat[row * columns:(row + 1) * columns] for row in range(rows)]
 
 
 def product(rows, weight):
