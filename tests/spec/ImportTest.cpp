@@ -442,6 +442,23 @@ TEST_F(Import, NamesOpsValuesAndAxesWhereOperandsDoNotFit) {
       << printed(diagnostics);
 }
 
+// Kernels of these are made for a width.
+TEST_F(Import, WidthsOfLinearsNormsAndTablesAreNumbers) {
+  const std::string rows = "a: {shape: [batch, query, width]}, ";
+  const std::pair<std::string, std::string> cases[] = {
+      {"linear: [a, w]", rows + "w: {shape: [out: 3, width]}"},
+      {"layer_norm: [a, w]", rows + "w: {shape: [width]}"},
+      {"rms_norm: [a, w]", rows + "w: {shape: [width]}"},
+      {"embed: [i, w]", "i: {shape: [batch, query], type: i32}, w: {shape: [word, width]}"}};
+  for (const auto &[op, inputs] : cases) {
+    SCOPED_TRACE(op);
+    diagnostics = Diagnostics();
+    EXPECT_FALSE(import("graph:\n  inputs: {" + inputs + "}\n  ops:\n    y: {" + op + "}\n  outputs: y\n"));
+    EXPECT_NE(printed(diagnostics).find("is the size 'width', but has to be a number"), std::string::npos)
+        << printed(diagnostics);
+  }
+}
+
 // No op relates axes of the operands of embed, take and score_map: their indices are clamped.
 TEST_F(Import, TakesAxesOfOneExtentOnlyIfTheyAreWrittenAlike) {
   struct Case {
@@ -451,7 +468,6 @@ TEST_F(Import, TakesAxesOfOneExtentOnlyIfTheyAreWrittenAlike) {
                     scores = "a: {shape: [batch, head: 2, query, key]}, ";
   const Case cases[] = {
       {"linear: [a, w]", "a: {shape: [batch, query, @]}, w: {shape: [out: 3, in: 8]}", "width: 8"},
-      {"linear: [a, w]", "a: {shape: [batch, query, width]}, w: {shape: [out: 3, @]}", "width"},
       {"linear: [a, w, b]",
        "a: {shape: [batch, query, width: 8]}, w: {shape: [out: 3, in: 8]}, b: {shape: [@]}", "out: 3"},
       {"matmul: [a, b]", heads + "b: {shape: [batch, head: 2, @, out: 5]}", "key: 8"},
@@ -465,9 +481,9 @@ TEST_F(Import, TakesAxesOfOneExtentOnlyIfTheyAreWrittenAlike) {
       {"add: [a, b]", "a: {shape: [batch, query, width]}, b: {shape: [batch, query, @]}", "width"},
       {"mul: [a, b]", "a: {shape: [batch, query, width: 8]}, b: {shape: [batch, query, @]}", "width: 8"},
       {"layer_norm: [a, w]", "a: {shape: [batch, query, @]}, w: {shape: [width: 8]}", "width: 8"},
-      {"layer_norm: [a, w, b]", "a: {shape: [batch, query, width]}, w: {shape: [width]}, b: {shape: [@]}",
-       "width"},
-      {"rms_norm: [a, w]", "a: {shape: [batch, query, width]}, w: {shape: [@]}", "width"},
+      {"layer_norm: [a, w, b]",
+       "a: {shape: [batch, query, width: 8]}, w: {shape: [width: 8]}, b: {shape: [@]}", "width: 8"},
+      {"rms_norm: [a, w]", "a: {shape: [batch, query, width: 8]}, w: {shape: [@]}", "width: 8"},
       {"rotary: [a, t, s]", heads + "t: {shape: [position, width: 8]}, s: {shape: [@], type: i32}", "batch"},
       {"additive_scores: [a, b, w]",
        heads + "b: {shape: [@, head: 2, key, width: 8]}, w: {shape: [width: 8]}", "batch"},
