@@ -51,7 +51,9 @@ public:
 
 class Tuner {
 public:
-  Tuner(Frontend &planned, const TuneOptions &options) : planned(planned), options(options) {}
+  Tuner(Frontend &planned, const TuneOptions &options)
+      : planned(planned), options(options),
+        target(llvm::cantFail(parseTargets(options.target, planned.narrowWeights())).front().target) {}
 
   /// The exit code.
   int run();
@@ -70,6 +72,7 @@ private:
 
   Frontend &planned;
   const TuneOptions &options;
+  const std::string target; // as kernels are compiled for it
   const Clock::time_point start = Clock::now();
   WorkFolder folder;
   std::unique_ptr<TimedBundle> byRules;
@@ -207,8 +210,6 @@ void Tuner::print(const std::map<std::string, TunedKernel> &tuned) const {
 
 bool Tuner::changes(const std::string &kernel, const ScheduleChoice &choice) {
   stopWhereInterrupted();
-  const std::string target =
-      llvm::cantFail(parseTargets(options.target, planned.narrowWeights())).front().target;
   llvm::Expected<bool> tuned =
       isTuned(planned.module().lookupSymbol<attn::KernelOp>(kernel), {target, /*asserts=*/false, choice});
   if (tuned)

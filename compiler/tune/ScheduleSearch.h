@@ -10,7 +10,6 @@
 #include "compiler/tune/ScheduleFile.h"
 
 #include <functional>
-#include <set>
 
 namespace attnc {
 

@@ -46,22 +46,17 @@ struct Axes {
 
   /// Axes are named when all of them are, or when all sizes are: what a weight brings in has extents alone.
   RankedTensorType type() const {
+    bool isNamed = true, hasSize = false, areSizesNamed = true;
     SmallVector<StringRef> all;
-    bool hasSize = false, areKnown = true;
     for (auto [extent, name] : llvm::zip(shape, names)) {
+      isNamed &= !name.empty();
       hasSize |= ShapedType::isDynamic(extent);
-      areKnown &= !name.empty() || (!ShapedType::isDynamic(extent) && hasNames());
+      areSizesNamed &= !name.empty() || !ShapedType::isDynamic(extent);
       all.push_back(name.empty() ? StringRef("width") : name);
     }
-    bool isNamed = llvm::none_of(names, [](StringRef name) { return name.empty(); });
-    if (names.empty() || !(isNamed || (hasSize && areKnown)))
+    if (names.empty() || !(isNamed || (hasSize && areSizesNamed)))
       return RankedTensorType::get(shape, element);
     return namedTensor(element.getContext(), shape, all, element);
-  }
-
-private:
-  bool hasNames() const {
-    return llvm::any_of(names, [](StringRef name) { return !name.empty(); });
   }
 };
 
