@@ -116,11 +116,7 @@ void EncoderRunner::check(const EncoderLine &line) const {
   if (!limit.is_null() && line.ids.size() > limit.get<size_t>())
     throw std::runtime_error("has " + std::to_string(line.ids.size()) + " tokens, the model takes at most " +
                              std::to_string(limit.get<size_t>()));
-  const auto vocabulary = manifest["vocabulary"]["source"].get<int32_t>();
-  for (size_t i = 0; i < line.ids.size(); ++i)
-    if (line.ids[i] < 0 || line.ids[i] >= vocabulary)
-      throw std::runtime_error("token " + std::to_string(i) + " is " + std::to_string(line.ids[i]) +
-                               ", but the vocabulary's ids are 0 to " + std::to_string(vocabulary - 1));
+  checkIds(line.ids, manifest["vocabulary"]["source"].get<int32_t>());
   if (options.fillsMasks && !line.ids.empty() && std::ranges::find(line.ids, *maskToken()) == line.ids.end())
     throw std::runtime_error("has no mask token (" + std::to_string(*maskToken()) + ")");
 }

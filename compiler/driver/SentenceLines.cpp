@@ -58,6 +58,13 @@ Ids parseIds(const std::string &text) {
   return ids;
 }
 
+void checkIds(const Ids &ids, int32_t vocabulary, const std::string &whose) {
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] < 0 || ids[i] >= vocabulary)
+      throw std::runtime_error("token " + std::to_string(i) + whose + " is " + std::to_string(ids[i]) +
+                               ", but the vocabulary's ids are 0 to " + std::to_string(vocabulary - 1));
+}
+
 std::vector<std::string> LineReader::read(size_t limit) {
   constexpr size_t longest = 16u << 20; // what tokenizers take
   std::vector<std::string> lines;
@@ -125,16 +132,20 @@ LineCodec::LineCodec(const Model &model, bool ids, const std::string &language) 
   };
   limits[ATTNRT_SOURCE] = limit("source");
   limits[ATTNRT_TARGET] = limit("target") - 1;
+  const nlohmann::json sizes = manifest.value("vocabulary", nlohmann::json::object());
+  vocabulary[ATTNRT_SOURCE] = sizes.value("source", INT32_MAX);
+  vocabulary[ATTNRT_TARGET] = sizes.value("target", INT32_MAX);
 }
 
 Ids LineCodec::read(attnrt_side side, const std::string &line) const {
+  const std::string name = side == ATTNRT_SOURCE ? "source" : "target";
   Ids ids = usesIds                                   ? parseIds(line)
             : sourceLanguage && side == ATTNRT_SOURCE ? model.tokenizeIn(*sourceLanguage, line)
                                                       : model.tokenize(side, line);
   if (ids.size() > limits[side])
-    throw std::runtime_error((side == ATTNRT_SOURCE ? "the source has " : "the target has ") +
-                             std::to_string(ids.size()) + " tokens, the model takes at most " +
-                             std::to_string(limits[side]));
+    throw std::runtime_error("the " + name + " has " + std::to_string(ids.size()) +
+                             " tokens, the model takes at most " + std::to_string(limits[side]));
+  checkIds(ids, vocabulary[side], " of the " + name);
   return ids;
 }
 

@@ -50,6 +50,9 @@ void printJson(const nlohmann::ordered_json &json);
 /// Token ids, separated by white space.
 Ids parseIds(const std::string &text);
 
+/// Refuses ids that are not below `vocabulary`; `whose` may be " of the source".
+void checkIds(const Ids &ids, int32_t vocabulary, const std::string &whose = {});
+
 /// The lines of a file, a pipe or a terminal, without their ends and without a byte order mark before the
 /// first.
 class LineReader {
@@ -78,7 +81,7 @@ public:
   /// `sourceLanguage` is a code, or empty: the bundle's.
   LineCodec(const Model &model, bool ids, const std::string &sourceLanguage = {});
 
-  /// Refuses what is longer than the model's positions.
+  /// Refuses what is longer than the model's positions, and ids beyond its vocabulary.
   Ids read(attnrt_side side, const std::string &line) const;
   /// As a string of JSON may hold it.
   std::string text(const Ids &target) const;
@@ -89,7 +92,8 @@ private:
   const Model &model;
   bool usesIds;
   std::optional<int32_t> sourceLanguage;
-  size_t limits[2]; // of each side; the target's has room for the end token
+  size_t limits[2];      // of each side; the target's has room for the end token
+  int32_t vocabulary[2]; // of each side
 };
 
 /// One session, opened again with more room when lines need it.

@@ -3,11 +3,10 @@
 
 #include "compiler/emit/CpuVariant.h"
 
+#include "attnrt/cpu.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -181,28 +180,13 @@ bool hasMatrixTiles(const CpuVariant &variant) {
 }
 
 bool runsHere(const CpuVariant &variant) {
-  if (llvm::Triple(llvm::sys::getProcessTriple()).getArch() != llvm::Triple::x86_64)
-    return false;
-  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-  return llvm::all_of(llvm::split(variant.features, ' '), [&](StringRef feature) {
-    return feature.empty() || host.lookup(compilersFeature(feature));
-  });
+  return llvm::Triple(llvm::sys::getProcessTriple()).getArch() == llvm::Triple::x86_64 &&
+         attnrt_cpu_runs(variant.features.c_str());
 }
 
 std::string halidesTarget(StringRef target) {
   auto [before, after] = target.split(("-" + VnniFeature).str());
   return (before + after).str();
-}
-
-std::string compilersFeature(StringRef feature) {
-  std::string name = feature.str();
-  if (feature.starts_with("amx"))
-    std::replace(name.begin(), name.end(), '_', '-');
-  else if (feature.starts_with("sse"))
-    std::replace(name.begin(), name.end(), '_', '.');
-  else
-    name.erase(std::remove(name.begin(), name.end(), '_'), name.end());
-  return llvm::StringSwitch<std::string>(name).Case("bmi1", "bmi").Case("abm", "lzcnt").Default(name);
 }
 
 } // namespace attnc

@@ -41,14 +41,11 @@ llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list, Narro
 /// Whether the variant has matrix instructions, for whose registers Linux wants to be asked.
 bool hasMatrixTiles(const CpuVariant &variant);
 
-/// Whether this machine has all features of `variant`.
+/// Whether this process may use all features of `variant`.
 bool runsHere(const CpuVariant &variant);
 
 /// A variant's target without what Halide does not know.
 std::string halidesTarget(llvm::StringRef target);
-
-/// A feature as LLVM and the C compiler's __builtin_cpu_supports() spell it: sse4.1, avx512vnni, amx-tile.
-std::string compilersFeature(llvm::StringRef feature);
 
 } // namespace attnc
 

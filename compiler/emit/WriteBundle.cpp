@@ -127,8 +127,7 @@ llvm::Expected<std::vector<WeightError>> writeBundle(const BundleJob &job, const
   setWeightHashes(manifest, packed->hashes);
   if (llvm::Error error = writeCode(job, folder, manifest))
     return error;
-  if (llvm::Error error =
-          writeFile(folder.path() + "/" + job.name + ".h", headerText(manifest, job.variants)))
+  if (llvm::Error error = writeFile(folder.path() + "/" + job.name + ".h", headerText(manifest)))
     return error;
   if (llvm::Error error = writeFile(folder.path() + "/manifest.json", manifestText(manifest)))
     return error;

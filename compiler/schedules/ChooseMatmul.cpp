@@ -260,9 +260,9 @@ static int rowsOfHalidesTiles(const CpuTarget &cpu, WeightType type) {
   return cpu.hasNarrowVectors() ? 4 : 0;
 }
 
-/// Lets the external tile take the place of those it is better than. More rows of floats than it takes at a
-/// time meet weights that are in the caches, in the last tile; of bfloat16 that tile would widen both again
-/// for each 16 columns.
+/// Lets the external tile take the place of those it is better than. More rows of floats than it serves meet
+/// weights that are in the caches, in the last tile; of bfloat16 that tile would widen both again for each 16
+/// columns.
 static void putExternal(std::vector<MatmulTile> &tiles, const MatmulTile &external, const CpuTarget &cpu,
                         WeightType type) {
   const int few = rowsOfHalidesTiles(cpu, type);
@@ -277,6 +277,10 @@ static void putExternal(std::vector<MatmulTile> &tiles, const MatmulTile &extern
     chosen.push_back(tiles.back());
   tiles = std::move(chosen);
 }
+
+/// Rows of floats whose external tile asks for weights, 32 of them at a time, while it multiplies. More find
+/// them in the caches: they take the last tile, whose sums never leave registers.
+constexpr int RowsThatAsk = 64;
 
 /// Whether tiles of 256 columns leave tasks as they are with 128, and need no guard that those do not.
 static bool fitWideTiles(int out, const MatmulSchedule &schedule) {
@@ -301,7 +305,7 @@ static MatmulSchedule chooseTiles(const CpuTarget &cpu, const LinearInputs &inpu
                             : type == WeightType::Bfloat && !cpu.hasNarrowVectors();
   MatmulTile external{.rows = 32,
                       .columns = isWide ? 256 : 128,
-                      .serves = 32,
+                      .serves = type == WeightType::Float ? RowsThatAsk : 32,
                       .external = function,
                       .byteOffset = splitsBytes ? 128 : 0};
   if (auto word = chosen(choice, "external_columns"); !word.empty())

@@ -5,6 +5,7 @@
 // unless said: operations per second by type, and bytes per second read from memory of several sizes, shared
 // among them.
 
+#include "attnrt/cpu.h"
 #include "compiler/driver/MachineLimits.h"
 
 #include <nlohmann/json.hpp>
@@ -14,32 +15,18 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <sys/syscall.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 namespace {
 
-/// Whether the system lets this process use matrix instructions.
-bool mayUseTiles() {
-  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
-}
-
 /// What limits look for, as /proc/cpuinfo names it.
 std::string features() {
   std::string text;
-  const auto add = [&](bool has, const char *name) { text += has ? std::string(" ") + name : ""; };
-  add(__builtin_cpu_supports("avx2"), "avx2");
-  add(__builtin_cpu_supports("fma"), "fma");
-  add(__builtin_cpu_supports("avxvnni"), "avx_vnni");
-  add(__builtin_cpu_supports("avx512f"), "avx512f");
-  add(__builtin_cpu_supports("avx512bw"), "avx512bw");
-  add(__builtin_cpu_supports("avx512vnni"), "avx512_vnni");
-  add(__builtin_cpu_supports("avx512bf16"), "avx512_bf16");
-  add(__builtin_cpu_supports("amx-int8") && mayUseTiles(), "amx_int8");
-  add(__builtin_cpu_supports("amx-bf16") && mayUseTiles(), "amx_bf16");
+  for (const char *name : {"avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16",
+                           "amx_int8", "amx_bf16"})
+    if (attnrt_cpu_runs(name))
+      text += std::string(" ") + name;
   return text;
 }
 

@@ -3,6 +3,9 @@
 
 #include "compiler/emit/CpuVariant.h"
 
+#include "attnrt/cpu.h"
+#include "llvm/ADT/StringExtras.h"
+
 #include <gtest/gtest.h>
 
 #include <set>
@@ -97,13 +100,13 @@ TEST(CpuVariant, WhatLlvmMayTakeIsAskedFor) {
   EXPECT_TRUE(featuresOf("amx").count("avx512_fp16"));
 }
 
-TEST(CpuVariant, FeaturesHaveTheNamesOfCompilers) {
-  for (auto [feature, name] :
-       {std::pair("sse4_2", "sse4.2"), std::pair("abm", "lzcnt"), std::pair("bmi1", "bmi"),
-        std::pair("bmi2", "bmi2"), std::pair("avx512_fp16", "avx512fp16"), std::pair("amx_int8", "amx-int8"),
-        std::pair("sse4a", "sse4a")})
-    EXPECT_EQ(compilersFeature(feature), name);
+#if defined(__x86_64__)
+TEST(CpuVariant, TheRuntimeKnowsAllFeatures) {
+  for (const CpuVariant &variant : parse(std::string(All) + ",x86-64-linux-tune_znver5"))
+    for (llvm::StringRef feature : llvm::split(variant.features, ' '))
+      EXPECT_TRUE(feature.empty() || attnrt_cpu_find(feature.data(), feature.size())) << feature.str();
 }
+#endif
 
 TEST(CpuVariant, MatrixInstructionsAreAmxs) {
   for (const CpuVariant &variant : parse(All))

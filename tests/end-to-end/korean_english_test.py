@@ -53,6 +53,12 @@ class KoreanEnglish(unittest.TestCase):
         done = subprocess.run([program, damaged], capture_output=True, text=True)
         self.assertEqual((0, ""), (done.returncode, done.stdout + done.stderr))
 
+    def test_more_sentences_than_a_session_can_have_are_no_lines_mistake(self):
+        done = attnc("run", self.bundle, "--batch", 1048576, "--beam", 64, text="하나\n둘\n", check=False)
+        self.assertEqual((2, ""), (done.returncode, done.stdout))
+        self.assertIn(" = 67108864", done.stderr)
+        self.assertNotIn("line", done.stderr)
+
     def test_a_damaged_tokenizer_is_refused(self):
         damaged = shutil.copytree(self.bundle, scratch("damaged"))
         tokenizer = damaged / "tokenizer.model"

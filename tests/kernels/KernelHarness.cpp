@@ -28,7 +28,6 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
 
@@ -70,12 +69,6 @@ static attnc::CpuVariant without(attnc::CpuVariant variant, llvm::StringRef pref
   return variant;
 }
 
-/// Asks Linux for the registers of matrix instructions.
-static bool mayUseTiles() {
-  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
-}
-
 /// Without what a variant asks for and its kernels do not use: Zen 5's asks for AVX-VNNI to tell it from Zen
 /// 4, that of matrix instructions for what the CPU has that Halide names to LLVM.
 static attnc::CpuVariant whatIsUsed(const attnc::CpuVariant &variant) {
@@ -87,7 +80,7 @@ static attnc::CpuVariant whatIsUsed(const attnc::CpuVariant &variant) {
 /// Whether this machine runs a variant, matrix instructions one by one if the environment asks for that.
 static bool isRunnable(const attnc::CpuVariant &asked) {
   const attnc::CpuVariant variant = whatIsUsed(asked);
-  if (attnc::runsHere(variant) && (!attnc::hasMatrixTiles(variant) || mayUseTiles()))
+  if (attnc::runsHere(variant))
     return true;
   return attnc::hasMatrixTiles(variant) && getenv("ATTNC_EMULATE_TILES") &&
          attnc::runsHere(without(variant, "amx")) && emulateTiles();

@@ -96,12 +96,12 @@ class Commands(unittest.TestCase):
     def test_mistakes_name_their_line_and_exit_with_1(self):
         for command, options, text, part in (
             ("run", ["--ids"], "3 2\n3 x\n", "line 2: 'x' is not a token id"),
-            ("run", ["--ids"], "3 4\n3 99\n5\n", "line 2: token 1 of source 0 is 99"),
+            ("run", ["--ids"], "3 4\n3 99\n5\n", "line 2: token 1 of the source is 99, but the vocabulary's ids are 0 to"),
             ("run", [], "a\n" + "a" * 40 + "\n", "line 2: the source has 41 tokens, the model takes at most 32"),
             ("run", ["--batch", "2"], "a\n" + "a" * (17 << 20), "line 2: has more than 16777216 bytes"),
             ("score", [], "abc\n", "line 1: has no TAB"),
             ("score", [], "abc\tx\ty\n", "line 1: has more than one TAB"),
-            ("score", ["--ids"], "3\t4\n\n3\t99\n", "line 3: token 0 of target 0 is 99"),
+            ("score", ["--ids"], "3\t4\n\n3\t99\n", "line 3: token 0 of the target is 99"),
             ("score", ["--ids"], "3\t4\n3\t" + "4 " * 24 + "\n", "line 2: the target has 24 tokens, the model takes at most 23"),
         ):
             done = self.call(command, self.bundle, *options, text=text)
@@ -127,7 +127,7 @@ class Commands(unittest.TestCase):
             (["--forced-bos-token-id", 7], "'forced_bos_token_id' is 7"),
             (["--bad-words-ids", "3 x"], "--bad-words-ids: 'x' is not a token id"),
             (["--ids", "--prefix", "3 x"], "--prefix: 'x' is not a token id"),
-            (["--ids", "--prefix", "3 99"], "'prefixes' has the id 99, which is not in 0 to 6"),
+            (["--ids", "--prefix", "3 99"], "--prefix: token 1 of the target is 99, but the vocabulary's ids are 0 to 6"),
             (["--variant", "none"], "--variant: the bundle has no variant 'none'; it has future, plain"),
             (["--seed", 5], "--seed: has no effect without --sample"),
             (["--sample", "--no-sample", "--top-p", 0.9], "--top-p: has no effect without --sample"),
@@ -183,7 +183,7 @@ class Commands(unittest.TestCase):
         good = self.lines("score", self.bundle, "--ids", text=f"{pairs[0]}\n{pairs[4]}\n")
         self.assertEqual([good[0], "", "", "", good[1]], done.stdout.split("\n")[:-1])
         self.assertEqual(2, done.stderr.count("\n"))
-        for part in ("line 2: has no TAB", "line 3: token 0 of target 0 is 99"):
+        for part in ("line 2: has no TAB", "line 3: token 0 of the target is 99"):
             self.assertIn(part, done.stderr)
 
     def test_a_byte_order_mark_before_the_first_line_is_passed_over(self):
@@ -197,7 +197,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(1, done.returncode)
         good = self.run_lines("--ids", sources=[sources[0], sources[3]])
         self.assertEqual([good[0], "", "", good[1]], done.stdout.split("\n")[:-1])
-        for part in ("line 2: 'x' is not a token id", "line 3: token 1 of source 0 is 99"):
+        for part in ("line 2: 'x' is not a token id", "line 3: token 1 of the source is 99"):
             self.assertIn(part, done.stderr)
 
     def test_lines_come_out_as_they_come_in(self):

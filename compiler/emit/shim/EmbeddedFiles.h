@@ -14,6 +14,9 @@ std::string_view carriedLibrary();
 /// The text of attnrt/bundle.h.
 std::string_view bundleHeader();
 
+/// The text of attnrt/cpu.h.
+std::string_view cpuHeader();
+
 } // namespace attnc
 
 #endif // ATTNC_COMPILER_EMIT_SHIM_EMBEDDEDFILES_H

@@ -16,7 +16,7 @@ enum {
   NarrowRows = 6, /* by half a panel: 12 sums, two vectors of weights, an input */
   MostSums = 12,
   Unrolled = 4,     /* inputs, with which lines are asked for */
-  BlockInputs = 256 /* of a panel: 32 KiB */
+  BlockInputs = 512 /* of a panel: 64 KiB */
 };
 
 /* A block of inputs, as a tile sees it. */
