@@ -51,7 +51,7 @@ public:
     readPrefix();
     checkOptions();
     checkPicture(options.attention);
-    openSession();
+    session.open();
   }
 
   /// The exit code.
@@ -60,7 +60,6 @@ public:
 private:
   void readPrefix();
   void checkOptions();
-  void openSession();
   size_t batch() const;
   size_t linesAtOnce() const;
   attnrt_session_options makeCapacity();
@@ -104,17 +103,6 @@ void Runner::checkOptions() {
   if (options.batchTokens > 0 && decoding->sample)
     throw CLI::ValidationError(
         "--batch-tokens is not for samples, which depend on their place among the lines");
-}
-
-/// With the room that short lines take: what options ask for in vain is no line's mistake.
-void Runner::openSession() {
-  try {
-    session.forLengths(1, decoding->max_length);
-  } catch (const attnrt::api::Error &error) {
-    if (error.status != ATTNRT_OUT_OF_RANGE)
-      throw;
-    throw CLI::ValidationError(error.what());
-  }
 }
 
 size_t Runner::batch() const {

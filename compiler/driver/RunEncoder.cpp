@@ -273,6 +273,7 @@ void EncoderRunner::print(const Batch &batch) {
 }
 
 int EncoderRunner::run() {
+  session.open();
   LineReader reader(STDIN_FILENO);
   bool isGood = true;
   for (std::vector<std::string> texts; !(texts = reader.read(options.batch)).empty();

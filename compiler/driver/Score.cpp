@@ -66,6 +66,7 @@ private:
 };
 
 int Scorer::run() {
+  session.open();
   LineReader reader(STDIN_FILENO);
   bool isGood = true;
   for (std::vector<std::string> lines; !(lines = reader.read(options.batch)).empty();

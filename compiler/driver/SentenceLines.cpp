@@ -125,16 +125,14 @@ LineCodec::LineCodec(const Model &model, bool ids, const std::string &language) 
   if (!language.empty())
     sourceLanguage = findLanguage(model, "--source-language", language);
   const nlohmann::json manifest = nlohmann::json::parse(model.manifest());
-  const auto limit = [&](const char *side) { // null, and there are none in a graph's manifest
-    const nlohmann::json value =
-        manifest.value("limits", nlohmann::json::object()).value(side, nlohmann::json());
+  const auto limit = [&](const char *side) {
+    const nlohmann::json &value = manifest.at("limits").at(side);
     return value.is_null() ? SIZE_MAX : value.get<size_t>();
   };
   limits[ATTNRT_SOURCE] = limit("source");
   limits[ATTNRT_TARGET] = limit("target") - 1;
-  const nlohmann::json sizes = manifest.value("vocabulary", nlohmann::json::object());
-  vocabulary[ATTNRT_SOURCE] = sizes.value("source", INT32_MAX);
-  vocabulary[ATTNRT_TARGET] = sizes.value("target", INT32_MAX);
+  vocabulary[ATTNRT_SOURCE] = manifest.at("vocabulary").at("source");
+  vocabulary[ATTNRT_TARGET] = manifest.at("vocabulary").at("target");
 }
 
 Ids LineCodec::read(attnrt_side side, const std::string &line) const {
@@ -162,6 +160,16 @@ std::string LineCodec::write(const Ids &target) const {
   std::string line = text(target);
   std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return line;
+}
+
+void GrowingSession::open() {
+  try {
+    forLengths(1, 1);
+  } catch (const attnrt::api::Error &error) {
+    if (error.status != ATTNRT_OUT_OF_RANGE)
+      throw;
+    throw CLI::ValidationError(error.what());
+  }
 }
 
 Session &GrowingSession::forLengths(size_t source, size_t target) {

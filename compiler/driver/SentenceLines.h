@@ -101,6 +101,9 @@ class GrowingSession {
 public:
   GrowingSession(const Model &model, const attnrt_session_options &start) : model(model), room(start) {}
 
+  /// Opens it with the room that it starts with: what options ask for in vain is wrong usage, no line's
+  /// mistake.
+  void open();
   /// A session for sources and targets of these lengths.
   Session &forLengths(size_t source, size_t target);
 

@@ -10,7 +10,6 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
-#include <algorithm>
 #include <set>
 
 using llvm::StringRef;
@@ -173,10 +172,6 @@ llvm::Expected<std::vector<CpuVariant>> parseTargets(StringRef list, NarrowWeigh
   };
   llvm::stable_sort(variants, [&](const auto &a, const auto &b) { return demands(a) < demands(b); });
   return variants;
-}
-
-bool hasMatrixTiles(const CpuVariant &variant) {
-  return llvm::is_contained(llvm::split(variant.target, '-'), "avx512_sapphirerapids");
 }
 
 bool runsHere(const CpuVariant &variant) {

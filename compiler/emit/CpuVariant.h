@@ -38,9 +38,6 @@ std::string targetNames();
 /// come out from the least to the most demanding, each once.
 llvm::Expected<std::vector<CpuVariant>> parseTargets(llvm::StringRef list, NarrowWeights narrow = {});
 
-/// Whether the variant has matrix instructions, for whose registers Linux wants to be asked.
-bool hasMatrixTiles(const CpuVariant &variant);
-
 /// Whether this process may use all features of `variant`.
 bool runsHere(const CpuVariant &variant);
 

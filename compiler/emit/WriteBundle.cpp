@@ -69,15 +69,22 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, Json &ma
 }
 
 /// What the runtime has just found wrong with a tokenizer's copy in `folder`, reported at the place in the
-/// spec that names its file.
-llvm::Error tokenizerError(const Spec &spec, const std::string &side, const BundleFolder &folder) {
+/// spec that names its file, by the name that it has there.
+llvm::Error tokenizerError(const Spec &spec, const TokenizerFiles &files, const std::string &side,
+                           const BundleFolder &folder) {
   const ModelSpec &model = *spec.model;
-  const Location where = (side == "source" ? model.sourceTokenizer : model.targetTokenizer).file.where;
+  const bool isSource = side == "source";
+  const Location where = (isSource ? model.sourceTokenizer : model.targetTokenizer).file.where;
+  const SideTokenizer &copies = isSource ? files.source : files.target;
   llvm::StringRef found = attnrt_last_error();
   found.consume_front(folder.path() + "/");
+  std::string origin;
+  for (const TokenizerFile *copy : {&copies.file, &copies.vocabulary})
+    if (!copy->name.empty() && found.starts_with(copy->name + ":") && found.consume_front(copy->name))
+      origin = copy->origin;
   return llvm::createStringError(spec.file + ":" + std::to_string(where.line) + ":" +
                                  std::to_string(where.column) + ": the " + side +
-                                 " tokenizer cannot be used: " + found);
+                                 " tokenizer cannot be used: " + origin + found);
 }
 
 /// Writes the tokenizers' files and has the runtime read them: better now than after the kernels.
@@ -94,7 +101,7 @@ llvm::Error writeTokenizers(const Spec &spec, const TokenizerFiles &files, const
     std::string text = tokenizer.dump();
     int32_t vocabulary = manifest["vocabulary"][side];
     if (attnrt_check_tokenizer(folder.path().c_str(), text.size(), text.data(), vocabulary) != ATTNRT_OK)
-      return tokenizerError(spec, side, folder);
+      return tokenizerError(spec, files, side, folder);
   }
   return llvm::Error::success();
 }

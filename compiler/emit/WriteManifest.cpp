@@ -234,7 +234,7 @@ llvm::Expected<TokenizerFiles> readTokenizerFiles(const Spec &spec, const std::s
     if (!content)
       return llvm::createStringError(content.getError(),
                                      "cannot read " + from + ": " + content.getError().message());
-    file = {llvm::sys::path::filename(from).str(), (*content)->getBuffer().str()};
+    file = {llvm::sys::path::filename(from).str(), (*content)->getBuffer().str(), name};
     return llvm::Error::success();
   };
   for (auto [tokenizer, side] : {std::pair(&spec.model->sourceTokenizer, &files.source),

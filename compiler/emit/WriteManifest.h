@@ -17,8 +17,9 @@ namespace attnc {
 
 /// What a tokenizer's file is called in the bundle, and what it holds; both empty where none is needed.
 struct TokenizerFile {
-  std::string name;
+  std::string name; // in the bundle
   std::string content;
+  std::string origin; // as the spec names it
 };
 
 struct SideTokenizer {

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <fstream>
 #include <ostream>
+#include <set>
 #include <sstream>
 
 namespace fs = std::filesystem;
@@ -278,11 +279,13 @@ void Importer::printWithOrigins(const Diagnostics &found) {
   messages << found.file() << ": note: after these errors it is not kept\n";
 }
 
-/// Prints what is wrong with the weights, at the file in the source: neither its copy nor the spec is kept.
+/// Prints what is wrong with the weights, at the file in the source: neither its copy nor the spec is kept. A
+/// tensor of which several weights are parts is told once.
 void Importer::printErrorsOfWeights(const Diagnostics &found) {
   Diagnostics diagnostics;
+  std::set<std::string> told;
   for (const Diagnostic &one : found.all())
-    if (one.severity == Severity::Error)
+    if (one.severity == Severity::Error && told.insert(one.message).second)
       diagnostics.report({one.severity, weights->paths().front(), {}, one.message});
   diagnostics.print(messages);
 }

@@ -534,12 +534,13 @@ class Usage(BundleTest):
         self.refuse(1, "is not a bundle", "compile", GRAPH, "-o", "/", "--weights", self.weights)
 
     def test_a_tokenizer_that_is_none_is_told_at_its_place_in_the_spec(self):
-        (self.folder / "some.model").write_bytes(b"no pieces")
-        text = KOREAN_ENGLISH.read_text().replace("file: tokenizer.model", "file: some.model")
+        (self.folder / "tokenizers").mkdir()
+        (self.folder / "tokenizers/some.model").write_bytes(b"no pieces")
+        text = KOREAN_ENGLISH.read_text().replace("file: tokenizer.model", "file: tokenizers/some.model")
         spec = self.folder / "spec.yaml"
         spec.write_text(text.replace("file: weights.safetensors", "random: 1"))
-        line = 1 + text[:text.index("some.model")].count("\n")
-        self.refuse(1, f"spec.yaml:{line}:42: the source tokenizer cannot be used: some.model: is not a SentencePiece model",
+        line = 1 + text[:text.index("tokenizers/some.model")].count("\n")
+        self.refuse(1, f"spec.yaml:{line}:42: the source tokenizer cannot be used: tokenizers/some.model: is not a SentencePiece model",
                     "compile", spec, "-o", self.folder / "x")
 
     def test_output_that_cannot_be_written_is_an_error(self):

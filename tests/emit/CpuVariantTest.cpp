@@ -108,12 +108,6 @@ TEST(CpuVariant, TheRuntimeKnowsAllFeatures) {
 }
 #endif
 
-TEST(CpuVariant, MatrixInstructionsAreAmxs) {
-  for (const CpuVariant &variant : parse(All))
-    EXPECT_EQ(hasMatrixTiles(variant), variant.name == "amx") << variant.name;
-  EXPECT_TRUE(hasMatrixTiles(parse("x86-64-linux-avx512_skylake-avx512_sapphirerapids")[0]));
-}
-
 TEST(CpuVariant, HalideIsNotToldOfVnniAlone) {
   EXPECT_EQ(halidesTarget(parse("cascadelake")[0].target), parse("avx512")[0].target);
   EXPECT_EQ(halidesTarget("x86-64-linux-avx2-fma"), "x86-64-linux-avx2-fma");

@@ -189,6 +189,17 @@ TEST(Import, AnotherTableOfGpt2sOutputIsAnError) {
   expectHolds(result.messages, "error: 'wte.weight' and 'lm_head.weight' differ");
 }
 
+TEST(Import, ATensorOfSeveralWeightsIsToldOnce) {
+  Imported result =
+      imported({{"config.json", R"({"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 2,
+    "vocab_size": 9, "eos_token_id": 1})"},
+                {"model.safetensors", zeroTensors({{"wte.weight", {9, 8}}})}});
+  EXPECT_EQ(result.spec, "");
+  const std::string lack = "the weight file lacks 'h.0.attn.c_attn.weight'\n";
+  expectHolds(result.messages, lack);
+  EXPECT_EQ(result.messages.find(lack), result.messages.rfind(lack)) << result.messages;
+}
+
 TEST(Import, AnotherScaleOfGpt2sScoresIsAnError) {
   EXPECT_SAYS(
       R"({"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 9, "eos_token_id": 1,

@@ -114,7 +114,7 @@ std::vector<KernelCase> matmulCases() {
           linearCase(1, 40, ""),
           linearCase(3, 33, ""),
           linearCase(16, 40, ""),
-          linearCase(301, 40, ""), // of floats a block of inputs and a short one
+          linearCase(557, 40, ""), // of floats a block of inputs and a short one
           withRoundedResult(linearCase(72, 43, ""), 43),
           withRoundedResult(linearNorm(72, 80, true), 80),
           withRoundedResult(gatedCase(64, 43, "silu", true), 43),

@@ -29,7 +29,6 @@
 #include <fstream>
 #include <optional>
 #include <thread>
-#include <unistd.h>
 
 static int parallelThreads = 1;
 static std::string lastError;
@@ -69,12 +68,16 @@ static attnc::CpuVariant without(attnc::CpuVariant variant, llvm::StringRef pref
   return variant;
 }
 
+static bool hasMatrixTiles(const attnc::CpuVariant &variant) {
+  return llvm::is_contained(llvm::split(variant.features, ' '), "amx_tile");
+}
+
 /// Without what a variant asks for and its kernels do not use: Zen 5's asks for AVX-VNNI to tell it from Zen
 /// 4, that of matrix instructions for what the CPU has that Halide names to LLVM.
 static attnc::CpuVariant whatIsUsed(const attnc::CpuVariant &variant) {
   if (variant.name == "zen5")
     return without(variant, "avx_vnni");
-  return attnc::hasMatrixTiles(variant) ? without(without(variant, "avx_vnni"), "avx512_fp16") : variant;
+  return hasMatrixTiles(variant) ? without(without(variant, "avx_vnni"), "avx512_fp16") : variant;
 }
 
 /// Whether this machine runs a variant, matrix instructions one by one if the environment asks for that.
@@ -82,13 +85,13 @@ static bool isRunnable(const attnc::CpuVariant &asked) {
   const attnc::CpuVariant variant = whatIsUsed(asked);
   if (attnc::runsHere(variant))
     return true;
-  return attnc::hasMatrixTiles(variant) && getenv("ATTNC_EMULATE_TILES") &&
+  return hasMatrixTiles(variant) && getenv("ATTNC_EMULATE_TILES") &&
          attnc::runsHere(without(variant, "amx")) && emulateTiles();
 }
 
 /// Whether that is so of its kernels with Halide's checks, too, in which LLVM takes more of what it may.
 static bool isRunnableWithChecks(const attnc::CpuVariant &variant) {
-  return attnc::runsHere(attnc::hasMatrixTiles(variant) ? without(variant, "amx") : variant);
+  return attnc::runsHere(hasMatrixTiles(variant) ? without(variant, "amx") : variant);
 }
 
 void PrintTo(const Variant &variant, std::ostream *out) { *out << variant.name; }

@@ -279,7 +279,7 @@ TEST_P(KernelTest, AttentionChoicesChangeNoBits) {
 /// Large logits make the last bits of maxima and exponentials show. Each count of rows picks a class of
 /// tiles; results and the panels' maxima and sums must have the same bits in all of them.
 TEST_P(KernelTest, VocabularyRowsHaveTheSameBitsInEveryRowClass) {
-  const int64_t most = 37;
+  const int64_t most = 70;
   for (const KernelCase &kernelCase : narrowVocabularyCases()) {
     TestKernel kernel(kernelCase.text);
     ASSERT_TRUE(kernel.load(GetParam()));
@@ -288,7 +288,7 @@ TEST_P(KernelTest, VocabularyRowsHaveTheSameBitsInEveryRowClass) {
       for (double &value : inputs[0].values)
         value = float(value * size);
       std::vector<Array> together = kernel.runWithScratch(inputs, {{"row", most}, {"candidate", 5}});
-      for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 32, 33}) {
+      for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 32, 33, 64, 65}) {
         std::vector<Array> fewer = inputs;
         for (size_t argument : {0, 3}) // the rows, and the words that are picked
           if (argument < fewer.size())

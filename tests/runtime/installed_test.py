@@ -37,8 +37,9 @@ class Installed(unittest.TestCase):
             return subprocess.run([*map(str, command)], input=f'#include "attnrt/{header}"\n', capture_output=True, text=True, timeout=300)
 
         for compiler, language, standard in (("C_COMPILER", "c", "c99"), ("CXX_COMPILER", "c++", "c++11")):
-            done = check(compiler, language, standard, "attnrt.h")
-            self.assertEqual((0, ""), (done.returncode, done.stderr), standard)
+            for header in ("attnrt.h", "cpu.h"):
+                done = check(compiler, language, standard, header)
+                self.assertEqual((0, ""), (done.returncode, done.stderr), (header, standard))
         self.assertEqual(0, check("CXX_COMPILER", "c++", "c++20", "attnrt.hpp").returncode)
         self.assertIn("attnrt.hpp needs C++20", check("CXX_COMPILER", "c++", "c++17", "attnrt.hpp").stderr)
 

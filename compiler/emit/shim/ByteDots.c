@@ -7,6 +7,7 @@
 
 #include "ExternalStage.h"
 
+enum { BlockInputs = 256 /* groups of a panel: 32 KiB */ };
 typedef __m256i vector; /* of sums, of four bytes of a row again and again, or of four weights of 8 columns */
 static inline vector none(void) { return _mm256_setzero_si256(); }
 static inline vector broadcast(const uint8_t *input) { return _mm256_set1_epi32(fourBytes(input)); }

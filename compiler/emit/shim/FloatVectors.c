@@ -7,6 +7,7 @@
 
 #include "ExternalStage.h"
 
+enum { BlockInputs = 512 /* of a panel: 64 KiB */ };
 typedef __m256 vector;
 static inline vector none(void) { return _mm256_setzero_ps(); }
 static inline vector broadcast(const uint8_t *number) { return _mm256_broadcast_ss((const float *)number); }

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A number is a float, or four bytes that one instruction multiplies with four integers. Whoever includes
- * this says before what a `vector` of sums is, and defines `broadcast`, `load`, `store`, `none` and ADD.
+ * this says before what a `vector` of sums is, and defines `broadcast`, `load`, `store`, `none`, ADD and
+ * BlockInputs, how many numbers of a row a block has.
  */
 
 #ifndef ATTNC_COMPILER_EMIT_SHIM_NARROWTILES_H
@@ -15,8 +16,7 @@ enum {
   WideRows = 3,   /* by a panel: 12 sums, an input of each row and a vector of weights are 16 registers */
   NarrowRows = 6, /* by half a panel: 12 sums, two vectors of weights, an input */
   MostSums = 12,
-  Unrolled = 4,     /* inputs, with which lines are asked for */
-  BlockInputs = 512 /* of a panel: 64 KiB */
+  Unrolled = 4 /* inputs, with which lines are asked for */
 };
 
 /* A block of inputs, as a tile sees it. */

@@ -1,16 +1,14 @@
-/* cpu.h - what this machine can run. SPDX-License-Identifier: Apache-2.0
+/* cpu.h - what this machine can run, for C99 on. SPDX-License-Identifier: Apache-2.0
  *
  * On x86-64 the processor is asked itself (cpuid), and the operating system through XCR0 whether it keeps the
- * registers from one thread to the next. On other machines only variants without features run. */
+ * registers from one thread to the next. On other machines only variants without features run. Asking takes
+ * microseconds, and tens of them in a virtual machine. Where a program has this file twice, the first one
+ * counts. */
 #ifndef ATTNRT_CPU_H
 #define ATTNRT_CPU_H
 
 #include <stddef.h>
 #include <string.h>
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,7 +21,17 @@ typedef enum attnrt_cpu_answer {
   ATTNRT_CPU_FORBIDDEN /* the processor has it, the system does not let this process use it */
 } attnrt_cpu_answer;
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__GNUC__)
+
+/* Leaves of cpuid, the last one 7 with subleaf 1, and its words: eax, ebx, ecx, edx. */
+enum {
+  ATTNRT_CPU_LEAF_1,
+  ATTNRT_CPU_LEAF_7,
+  ATTNRT_CPU_LEAF_80000001,
+  ATTNRT_CPU_LEAF_7_1,
+  ATTNRT_CPU_LEAVES
+};
+enum { ATTNRT_CPU_EAX, ATTNRT_CPU_EBX, ATTNRT_CPU_ECX, ATTNRT_CPU_EDX, ATTNRT_CPU_WORDS };
 
 enum {
   ATTNRT_CPU_AVX = 0x6,     /* bits of XCR0: registers of 32 bytes, */
@@ -32,48 +40,53 @@ enum {
 };
 
 typedef struct attnrt_cpu_feature {
-  const char *name;                  /* as in /proc/cpuinfo */
-  unsigned leaf, subleaf, word, bit; /* of cpuid; words are eax, ebx, ecx, edx */
-  unsigned saved;                    /* bits of XCR0 that must be set */
+  const char *name;    /* as in /proc/cpuinfo */
+  int leaf, word, bit; /* of cpuid */
+  unsigned saved;      /* bits of XCR0 that must be set */
 } attnrt_cpu_feature;
+
+/* What a processor and its system say. */
+typedef struct attnrt_cpu {
+  unsigned leaves[ATTNRT_CPU_LEAVES][ATTNRT_CPU_WORDS];
+  unsigned saved; /* XCR0 */
+} attnrt_cpu;
 
 /* The feature called `name`, of `length` bytes; null where it is unknown. */
 static inline const attnrt_cpu_feature *attnrt_cpu_find(const char *name, size_t length) {
-  enum { eax, ebx, ecx, edx };
   static const attnrt_cpu_feature features[] = {
-      {"sse2", 1, 0, edx, 26, 0},
-      {"pni", 1, 0, ecx, 0, 0},
-      {"ssse3", 1, 0, ecx, 9, 0},
-      {"fma", 1, 0, ecx, 12, ATTNRT_CPU_AVX},
-      {"sse4_1", 1, 0, ecx, 19, 0},
-      {"sse4_2", 1, 0, ecx, 20, 0},
-      {"movbe", 1, 0, ecx, 22, 0},
-      {"popcnt", 1, 0, ecx, 23, 0},
-      {"avx", 1, 0, ecx, 28, ATTNRT_CPU_AVX},
-      {"f16c", 1, 0, ecx, 29, ATTNRT_CPU_AVX},
-      {"bmi1", 7, 0, ebx, 3, 0},
-      {"avx2", 7, 0, ebx, 5, ATTNRT_CPU_AVX},
-      {"bmi2", 7, 0, ebx, 8, 0},
-      {"avx512f", 7, 0, ebx, 16, ATTNRT_CPU_AVX512},
-      {"avx512dq", 7, 0, ebx, 17, ATTNRT_CPU_AVX512},
-      {"avx512ifma", 7, 0, ebx, 21, ATTNRT_CPU_AVX512},
-      {"avx512cd", 7, 0, ebx, 28, ATTNRT_CPU_AVX512},
-      {"avx512bw", 7, 0, ebx, 30, ATTNRT_CPU_AVX512},
-      {"avx512vl", 7, 0, ebx, 31, ATTNRT_CPU_AVX512},
-      {"avx512vbmi", 7, 0, ecx, 1, ATTNRT_CPU_AVX512},
-      {"avx512_vbmi2", 7, 0, ecx, 6, ATTNRT_CPU_AVX512},
-      {"gfni", 7, 0, ecx, 8, 0},
-      {"avx512_vnni", 7, 0, ecx, 11, ATTNRT_CPU_AVX512},
-      {"avx512_bitalg", 7, 0, ecx, 12, ATTNRT_CPU_AVX512},
-      {"avx512_vpopcntdq", 7, 0, ecx, 14, ATTNRT_CPU_AVX512},
-      {"amx_bf16", 7, 0, edx, 22, ATTNRT_CPU_AMX},
-      {"avx512_fp16", 7, 0, edx, 23, ATTNRT_CPU_AVX512},
-      {"amx_tile", 7, 0, edx, 24, ATTNRT_CPU_AMX},
-      {"amx_int8", 7, 0, edx, 25, ATTNRT_CPU_AMX},
-      {"avx_vnni", 7, 1, eax, 4, ATTNRT_CPU_AVX},
-      {"avx512_bf16", 7, 1, eax, 5, ATTNRT_CPU_AVX512},
-      {"abm", 0x80000001u, 0, ecx, 5, 0},
-      {"sse4a", 0x80000001u, 0, ecx, 6, 0},
+      {"sse2", ATTNRT_CPU_LEAF_1, ATTNRT_CPU_EDX, 26, 0},
+      {"pni", ATTNRT_CPU_LEAF_1, ATTNRT_CPU_ECX, 0, 0},
+      {"ssse3", ATTNRT_CPU_LEAF_1, ATTNRT_CPU_ECX, 9, 0},
+      {"fma", ATTNRT_CPU_LEAF_1, ATTNRT_CPU_ECX, 12, ATTNRT_CPU_AVX},
+      {"sse4_1", ATTNRT_CPU_LEAF_1, ATTNRT_CPU_ECX, 19, 0},
+      {"sse4_2", ATTNRT_CPU_LEAF_1, ATTNRT_CPU_ECX, 20, 0},
+      {"movbe", ATTNRT_CPU_LEAF_1, ATTNRT_CPU_ECX, 22, 0},
+      {"popcnt", ATTNRT_CPU_LEAF_1, ATTNRT_CPU_ECX, 23, 0},
+      {"avx", ATTNRT_CPU_LEAF_1, ATTNRT_CPU_ECX, 28, ATTNRT_CPU_AVX},
+      {"f16c", ATTNRT_CPU_LEAF_1, ATTNRT_CPU_ECX, 29, ATTNRT_CPU_AVX},
+      {"bmi1", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EBX, 3, 0},
+      {"avx2", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EBX, 5, ATTNRT_CPU_AVX},
+      {"bmi2", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EBX, 8, 0},
+      {"avx512f", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EBX, 16, ATTNRT_CPU_AVX512},
+      {"avx512dq", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EBX, 17, ATTNRT_CPU_AVX512},
+      {"avx512ifma", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EBX, 21, ATTNRT_CPU_AVX512},
+      {"avx512cd", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EBX, 28, ATTNRT_CPU_AVX512},
+      {"avx512bw", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EBX, 30, ATTNRT_CPU_AVX512},
+      {"avx512vl", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EBX, 31, ATTNRT_CPU_AVX512},
+      {"avx512vbmi", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_ECX, 1, ATTNRT_CPU_AVX512},
+      {"avx512_vbmi2", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_ECX, 6, ATTNRT_CPU_AVX512},
+      {"gfni", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_ECX, 8, 0},
+      {"avx512_vnni", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_ECX, 11, ATTNRT_CPU_AVX512},
+      {"avx512_bitalg", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_ECX, 12, ATTNRT_CPU_AVX512},
+      {"avx512_vpopcntdq", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_ECX, 14, ATTNRT_CPU_AVX512},
+      {"amx_bf16", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EDX, 22, ATTNRT_CPU_AMX},
+      {"avx512_fp16", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EDX, 23, ATTNRT_CPU_AVX512},
+      {"amx_tile", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EDX, 24, ATTNRT_CPU_AMX},
+      {"amx_int8", ATTNRT_CPU_LEAF_7, ATTNRT_CPU_EDX, 25, ATTNRT_CPU_AMX},
+      {"avx_vnni", ATTNRT_CPU_LEAF_7_1, ATTNRT_CPU_EAX, 4, ATTNRT_CPU_AVX},
+      {"avx512_bf16", ATTNRT_CPU_LEAF_7_1, ATTNRT_CPU_EAX, 5, ATTNRT_CPU_AVX512},
+      {"abm", ATTNRT_CPU_LEAF_80000001, ATTNRT_CPU_ECX, 5, 0},
+      {"sse4a", ATTNRT_CPU_LEAF_80000001, ATTNRT_CPU_ECX, 6, 0},
   };
   for (size_t i = 0; i < sizeof features / sizeof *features; ++i)
     if (strlen(features[i].name) == length && !memcmp(features[i].name, name, length))
@@ -81,14 +94,28 @@ static inline const attnrt_cpu_feature *attnrt_cpu_find(const char *name, size_t
   return 0;
 }
 
-/* XCR0: the registers that the system saves. */
-static inline unsigned attnrt_cpu_saved(void) {
+/* A leaf of cpuid; zeros where the processor has not so many. */
+static inline void attnrt_cpu_read(unsigned leaf, unsigned subleaf, unsigned *words) {
+  unsigned last = leaf & 0x80000000u, ebx, ecx = 0, edx;
+  __asm__ volatile("cpuid" : "+a"(last), "=b"(ebx), "+c"(ecx), "=d"(edx));
+  if (last < leaf)
+    words[0] = words[1] = words[2] = words[3] = 0;
+  else
+    __asm__ volatile("cpuid"
+                     : "=a"(words[0]), "=b"(words[1]), "=c"(words[2]), "=d"(words[3])
+                     : "a"(leaf), "c"(subleaf));
+}
+
+static inline void attnrt_cpu_ask(attnrt_cpu *cpu) {
   const unsigned has_xgetbv = 1u << 27;
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & has_xgetbv))
-    return 0;
-  __asm__ volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
-  return eax;
+  unsigned high;
+  attnrt_cpu_read(1, 0, cpu->leaves[ATTNRT_CPU_LEAF_1]);
+  attnrt_cpu_read(7, 0, cpu->leaves[ATTNRT_CPU_LEAF_7]);
+  attnrt_cpu_read(7, 1, cpu->leaves[ATTNRT_CPU_LEAF_7_1]);
+  attnrt_cpu_read(0x80000001u, 0, cpu->leaves[ATTNRT_CPU_LEAF_80000001]);
+  cpu->saved = 0;
+  if (cpu->leaves[ATTNRT_CPU_LEAF_1][ATTNRT_CPU_ECX] & has_xgetbv)
+    __asm__ volatile("xgetbv" : "=a"(cpu->saved), "=d"(high) : "c"(0));
 }
 
 /* Linux gives tiles to processes that ask for them, all of their threads included. Asked without the C
@@ -107,24 +134,28 @@ static inline int attnrt_cpu_may_use_tiles(void) {
 #endif
 }
 
-static inline attnrt_cpu_answer attnrt_cpu_has(const char *name, size_t length) {
+/* Whether the processor has the feature called `name`, of `length` bytes, and the system saves its registers.
+ */
+static inline attnrt_cpu_answer attnrt_cpu_has(const attnrt_cpu *cpu, const char *name, size_t length) {
   const attnrt_cpu_feature *feature = attnrt_cpu_find(name, length);
-  unsigned words[4] = {0, 0, 0, 0};
-  if (!feature ||
-      !__get_cpuid_count(feature->leaf, feature->subleaf, &words[0], &words[1], &words[2], &words[3]) ||
-      !(words[feature->word] >> feature->bit & 1))
+  if (!feature || !(cpu->leaves[feature->leaf][feature->word] >> feature->bit & 1))
     return ATTNRT_CPU_NO;
-  if ((attnrt_cpu_saved() & feature->saved) != feature->saved)
+  if ((cpu->saved & feature->saved) != feature->saved)
     return ATTNRT_CPU_FORBIDDEN;
-  if (feature->saved == ATTNRT_CPU_AMX && !attnrt_cpu_may_use_tiles())
-    return ATTNRT_CPU_FORBIDDEN;
-  return ATTNRT_CPU_YES;
+  return feature->saved != ATTNRT_CPU_AMX || attnrt_cpu_may_use_tiles() ? ATTNRT_CPU_YES
+                                                                        : ATTNRT_CPU_FORBIDDEN;
 }
 
 #else
 
-static inline attnrt_cpu_answer attnrt_cpu_has(const char *name, size_t length) {
-  (void)name, (void)length;
+typedef struct attnrt_cpu {
+  int nothing;
+} attnrt_cpu;
+
+static inline void attnrt_cpu_ask(attnrt_cpu *cpu) { cpu->nothing = 0; }
+
+static inline attnrt_cpu_answer attnrt_cpu_has(const attnrt_cpu *cpu, const char *name, size_t length) {
+  (void)cpu, (void)name, (void)length;
   return ATTNRT_CPU_NO;
 }
 
@@ -133,9 +164,11 @@ static inline attnrt_cpu_answer attnrt_cpu_has(const char *name, size_t length) 
 /* The place in `features` (names as in /proc/cpuinfo, separated by spaces) of the first that this process may
  * not use, with its length, and why not; null where it may use them all. Unknown ones count as lacking. */
 static inline const char *attnrt_cpu_missing(const char *features, size_t *length, attnrt_cpu_answer *why) {
+  attnrt_cpu cpu;
+  attnrt_cpu_ask(&cpu);
   for (features += strspn(features, " "); *features; features += strspn(features, " ")) {
     *length = strcspn(features, " ");
-    *why = attnrt_cpu_has(features, *length);
+    *why = attnrt_cpu_has(&cpu, features, *length);
     if (*why != ATTNRT_CPU_YES)
       return features;
     features += *length;
