@@ -100,6 +100,7 @@ int main(void) {
         spec.write_text("name: tiles\ntypes: {default: bf16}\nweights: {random: 1}\ngraph:\n  inputs: {x: {shape: [row, width: 64]}}\n"
                         "  weights: {w: {shape: [64, 64]}}\n  ops: {y: {linear: [x, w]}}\n  outputs: y\n")
         bundle = self.compile_ok("tiles", "--target", "x86-64,amx", spec=spec, weights="random:1")
+        self.assertRegex((bundle / "tiles.h").read_text(), r"ATTNRT_CPU_AMX \|\| attnrt_cpu_may_use_tiles\(\) \? ATTNRT_CPU_YES")
         program = self.folder / "tiles.c"
         program.write_text('#include "tiles.h"\n#include <stdio.h>\n#include <stdlib.h>\n'
                            "static float x[32 * 64], y[32 * 64];\nint main(int count, char **arguments) {\n"
