@@ -73,8 +73,8 @@ int64_t EntryCaller::arenaFor(const char *entry) const {
 }
 
 int64_t EntryCaller::tokensOfThread() const {
-  constexpr int64_t ofFloats = 512, ofNarrow = 192; // docs/tuning-notes.md
-  return owner->manifest().weights.areFloats() ? ofFloats : ofNarrow;
+  constexpr int64_t ofByte = 128; // docs/tuning-notes.md
+  return ofByte * owner->manifest().weights.narrowestBytes();
 }
 
 void EntryCaller::allocateArena(int64_t bytes, int64_t laneBytes, int64_t mostParts) {

@@ -390,9 +390,11 @@ bool TokensInfo::isLanguage(int32_t id) const {
   return std::any_of(languages.begin(), languages.end(), [&](const auto &each) { return each.second == id; });
 }
 
-bool WeightsInfo::areFloats() const {
-  return std::all_of(tensors.begin(), tensors.end(),
-                     [](const WeightInfo &tensor) { return tensor.elementBytes == sizeof(float); });
+int64_t WeightsInfo::narrowestBytes() const {
+  int64_t bytes = sizeof(float);
+  for (const WeightInfo &tensor : tensors)
+    bytes = std::min(bytes, tensor.elementBytes);
+  return bytes;
 }
 
 int Manifest::findEntry(std::string_view wanted) const {

@@ -106,8 +106,8 @@ struct WeightsInfo {
   int64_t bytes = 0; // of the data part
   std::vector<WeightInfo> tensors;
 
-  /// Whether all of them are of float32.
-  bool areFloats() const;
+  /// Bytes of an element of the narrowest ones.
+  int64_t narrowestBytes() const;
 };
 
 /// One recorded decoding, or what an encoder gave for the source's last token; see Golden.h.
