@@ -51,8 +51,11 @@ std::optional<AttentionMatch> matchAttention(attn::KernelOp kernel) {
   if (!match.softmax || !match.softmax->hasOneUse() || yielded(kernel).size() != 1)
     return std::nullopt;
   match.context = llvm::dyn_cast<attn::MatmulOp>(*match.softmax->user_begin());
+  match.result = yielded(kernel)[0];
+  auto round = match.result.getDefiningOp<attn::RoundOp>();
+  mlir::Value exact = round ? round.getInput() : match.result;
   bool rightPlace = match.context && match.context.getLhs() == match.softmax.getWeights() &&
-                    !match.context.getTransposed() && yielded(kernel)[0] == match.context.getResult();
+                    !match.context.getTransposed() && exact == match.context.getResult();
   if (!rightPlace || !walkScores(match.softmax.getScores(), match))
     return std::nullopt;
   auto widthOf = [](mlir::Value value) {

@@ -20,11 +20,12 @@ namespace attnc {
 constexpr int KeysPerBlock = StageKeys, MaxKeyBlocks = 128;
 constexpr int64_t MostKeys = int64_t(KeysPerBlock) * MaxKeyBlocks;
 
-/// softmax(score(query, key)) x value, the only result of its region.
+/// softmax(score(query, key)) x value, or that rounded, the only result of its region.
 struct AttentionMatch {
   mlir::Operation *products = nullptr; // query x key^T, or additive scores
   attn::MatmulOp context;
   attn::SoftmaxOp softmax;
+  mlir::Value result;
   mlir::Value scaled; // the products, or what `factor` makes of them: where the score function begins
   float factor = 1;
   bool onlyBounded = false;                   // scores are products that nothing but `masks` changes

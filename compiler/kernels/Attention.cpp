@@ -356,7 +356,7 @@ AttentionKernel buildAttention(const AttentionInputs &inputs, const std::vector<
   Expr context = kernel.ways.back().context;
   for (size_t i = tiles.size() - 1; i-- > 0;)
     context = select(kernel.isServedBy(tiles[i]), kernel.ways[i].context, context);
-  kernel.result(first.width, first.query, first.head, first.batch) = context;
+  kernel.result(first.width, first.query, first.head, first.batch) = inputs.stored(context);
   return kernel;
 }
 

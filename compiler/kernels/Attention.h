@@ -34,6 +34,8 @@ struct AttentionInputs {
   /// Whether the key at (key, query, head, batch) may be seen, from what is known before scores are. Not
   /// defined where nothing but the bounds above hides keys.
   std::function<Halide::Expr(const Coordinates &at)> mayBeSeen;
+  /// An element of the context in the result's type.
+  std::function<Halide::Expr(const Halide::Expr &context)> stored;
   /// Keys and values as external stages read them, width x key x key head x batch (or slot); empty: none can.
   std::vector<Halide::ImageParam> memory;
   /// Of a step: the slot of keys and values in `memory` that each row reads, one for all keys or (key x row)

@@ -83,9 +83,11 @@ static Accumulator buildExternal(const LinearInputs &inputs, MatmulTile tile, co
   Accumulator result{tile, Func(name), Var("column"), Var("row"), Var(), Var(), RDom(), 1};
   constexpr int bytesOfStep = 64;
   int width = inputs.scales ? (inputs.weight.in + bytesOfStep - 1) / bytesOfStep : inputs.weight.in;
-  result.sums.define_extern(tile.external, {inputs.external[0], inputs.external[1], Expr(width)},
-                            inputs.scales ? Int(32) : Float(32), {result.column, result.row},
-                            NameMangling::C);
+  std::vector<ExternFuncArgument> arguments = {inputs.external[0], inputs.external[1], Expr(width)};
+  if (tile.keepsRows())
+    arguments.push_back(Expr(tile.columnsOfTask));
+  result.sums.define_extern(tile.external, arguments, inputs.scales ? Int(32) : Float(32),
+                            {result.column, result.row}, NameMangling::C);
   return result;
 }
 

@@ -93,6 +93,10 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
     region.bind(match.scaled, {});
     return match.onlyBounded ? score : score * Log2E;
   };
+  inputs.stored = [&](const Expr &context) {
+    bool isRounded = typeOf(match.result).getElementType().isBF16();
+    return isRounded ? storable(match.result, Halide::reinterpret<float>(bfloatBits(context))) : context;
+  };
   boundKeys(match, inputs);
   inputs.mayBeSeen = [&](const Coordinates &at) { return region.mayBeSeen(softmax.getScores(), at); };
   const RankedTensorType queries = typeOf(match.products->getOperand(0));
@@ -103,8 +107,7 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
     tiles.push_back(schedule.tiles);
   AttentionKernel attention = buildAttention(inputs, tiles);
   scheduleAttention(attention, schedules);
-  attn::MatmulOp context = match.context;
-  addResult(attention.result, context.getResult());
+  addResult(attention.result, match.result);
 }
 
 } // namespace attnc

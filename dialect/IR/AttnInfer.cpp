@@ -213,9 +213,9 @@ LogicalResult RoundOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op,
   return success();
 }
 
-LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Where, Adaptor op, Types &types) {
+LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context, Where, Adaptor op, Types &types) {
   Axes lhs(op.getLhs()), rhs(op.getRhs()), result;
-  result.element = lhs.element;
+  result.element = Float32Type::get(context);
   for (size_t axis = 0; axis + 1 < lhs.shape.size(); ++axis)
     result.push(lhs, axis);
   result.push(rhs, op.getTransposed() ? -2 : -1);

@@ -563,8 +563,8 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<Attn_QueryAxisInterface>]> {
   let summary = "Multiplies matrices of one batch and head: `lhs x rhs`, or `lhs x rhs^T`";
   let description = [{
-    A right side of bf16 is widened. `rounded`: a kernel of many queries may round both sides to bfloat16; sums are of float32. A step's products,
-    and those of the pass over a prompt, take their left side as it is.
+    A side of bf16 is widened. `rounded`: a kernel of many queries may round both sides to bfloat16, or find them rounded; sums are of
+    float32. A step's products, and those of the pass over a prompt, take their left side as it is.
 
     Constraints:
     * (C1) both sides have the same rank, at least two.
@@ -572,6 +572,7 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
       side divide those of the left, and head `h` reads head `h / (left / right)` (grouped and multi-query
       attention).
     * (C3) the axis that is summed over agrees.
+    * (C4) where the left side is of bf16, the product is `rounded`.
 
     Example:
     ```mlir
@@ -579,12 +580,12 @@ def Attn_MatmulOp : Attn_PureOp<"matmul", [InferTypeOpAdaptor,
     %r = attn.matmul %q, %k transposed rounded : (tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>, tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>) -> tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
     ```
   }];
-  let arguments = (ins Attn_Float:$lhs, Attn_Held:$rhs, UnitAttr:$transposed, UnitAttr:$rounded);
+  let arguments = (ins Attn_Held:$lhs, Attn_Held:$rhs, UnitAttr:$transposed, UnitAttr:$rounded);
   let results = (outs Attn_Float:$result);
   let assemblyFormat = [{
     $lhs `,` $rhs (`transposed` $transposed^)? (`rounded` $rounded^)? attr-dict `:` functional-type(operands, results)
   }];
-  let hasVerifier = 1; // matmul_c1, matmul_c2, matmul_c3
+  let hasVerifier = 1; // matmul_c1 to matmul_c4
 }
 
 def Attn_AdditiveScoresOp : Attn_PureOp<"additive_scores", [InferTypeOpAdaptor,

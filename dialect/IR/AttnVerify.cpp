@@ -352,9 +352,12 @@ LogicalResult MatmulOp::verify() {
                                    axisOf(getRhs(), axis, "the same axis of the right side"))))
       return failure(); // matmul_c2
   }
-  return verifySame(
-      *this, axisOf(getLhs(), -1, "the left side's last axis"),
-      axisOf(getRhs(), getTransposed() ? -1 : -2, "the right side's axis to sum over")); // matmul_c3
+  if (failed(verifySame(*this, axisOf(getLhs(), -1, "the left side's last axis"),
+                        axisOf(getRhs(), getTransposed() ? -1 : -2, "the right side's axis to sum over"))))
+    return failure(); // matmul_c3
+  if (tensorOf(getLhs()).getElementType().isBF16() && !getRounded())
+    return emitOpError() << "has a left side of bf16, but is not 'rounded'"; // matmul_c4
+  return success();
 }
 
 LogicalResult AdditiveScoresOp::verify() {

@@ -185,7 +185,8 @@ bool canRound(Value result) {
     return false;
   Value inside = yieldOf(cast<OpResult>(result)).get();
   Operation *last = inside.getDefiningOp();
-  return inside.hasOneUse() && (isPointwise(last) || isNorm(last) || isa_and_nonnull<LinearOp>(last));
+  return inside.hasOneUse() &&
+         (isPointwise(last) || isNorm(last) || isa_and_nonnull<LinearOp, MatmulOp>(last));
 }
 
 void roundResult(OpResult result) {

@@ -272,12 +272,14 @@ def InsertCopies : Attn_FunctionPass<"attn-insert-copies"> {
 // quantised
 //===----------------------------------------------------------------------===//
 
-def RoundCaches : Attn_ModulePass<"attn-round-caches"> {
-  let summary = "Holds keys and values as bf16, where the module has `attn.rounds_caches`";
+def RoundAttention : Attn_ModulePass<"attn-round-attention"> {
+  let summary = "Holds as bf16 what attention reads as such";
   let description = [{
-    Needs: only regions, views, weights and states in functions. Leaves: no `attn.rounds_caches`. States that only
-    products of attention read, on their right side, are of bf16: what is written to them is rounded, and the products
-    widen what they read. A state that something else makes or reads stays f32; a remark says what.
+    Needs: only regions, views, weights and states in functions. Leaves: no `attn.rounds_caches`. Where the module has
+    that, states that only products of attention read, on their right side, are of bf16: what is written to them is
+    rounded, and the products widen what they read. A state that something else makes or reads stays f32; a remark says
+    what. Queries, keys and values that only products read which are `rounded` are of bf16 in any module, where the
+    region that computes them can round them.
 
     Before:
     ```mlir
@@ -294,7 +296,10 @@ def RoundCaches : Attn_ModulePass<"attn-round-caches"> {
       %1 = attn.append %0, %cache at %at : ...
     ```
   }];
-  let statistics = [Statistic<"numRounded", "num-rounded", "States of bf16">];
+  let statistics = [
+    Statistic<"numRounded", "num-rounded", "States of bf16">,
+    Statistic<"numComputed", "num-computed", "Other values of bf16">,
+  ];
 }
 
 def Quantise : Attn_ModulePass<"attn-quantise"> {

@@ -39,7 +39,7 @@ void buildPipeline(OpPassManager &manager, Phase upTo) {
     entries.addPass(createInsertCopies());    // every value can be written where it must be
   }
   if (upTo >= Phase::Quantised) {
-    manager.addPass(createRoundCaches()); // keys and values have the type that the spec asks for
+    manager.addPass(createRoundAttention()); // keys and values have the type that the spec asks for
     manager.addPass(createQuantise());    // and so have weights
   }
   if (upTo >= Phase::Outlined) {

@@ -4,6 +4,7 @@
 // Gives the matrices that a spec asks it for the type in which kernels read them, and the rows that meet them
 // as well. A value is quantised or rounded once for all linears that read it.
 
+#include "dialect/IR/StepBuilder.h"
 #include "dialect/Transforms/Fusion.h"
 #include "dialect/Transforms/Passes.h"
 
@@ -204,12 +205,18 @@ struct Quantise : impl::QuantiseBase<Quantise> {
     ++numRounded;
   }
 
-  /// Where nothing else reads what is rounded, the region that computes it rounds it.
+  /// Where nothing else reads what is rounded, or what it is a view of, the region that computes it rounds
+  /// it.
   static void roundInProducer(FusedOp rows) {
-    Value exact = rows.getInputs().front();
-    if (!exact.hasOneUse() || !canRound(exact))
+    Value exact = rows.getInputs().front(), computed = exact;
+    SmallVector<Operation *> views;
+    for (; isView(computed.getDefiningOp()) && computed.hasOneUse(); computed = views.back()->getOperand(0))
+      views.push_back(computed.getDefiningOp());
+    if (!computed.hasOneUse() || !canRound(computed))
       return;
-    roundResult(cast<OpResult>(exact));
+    roundResult(cast<OpResult>(computed));
+    for (Operation *view : llvm::reverse(views))
+      inferResultTypes(view);
     rows.getResult(0).replaceAllUsesWith(exact);
     rows.erase();
   }

@@ -92,10 +92,9 @@ static KernelCase gatedCase(int in, int out, const std::string &activation, bool
           {}};
 }
 
-/// A case whose last result is rounded. What is next to the middle of two bfloat16 may go either way: a step
-/// of those from 4 to 8.
-static KernelCase withRoundedResult(KernelCase kernelCase, int width) {
-  const std::string type = rows(width);
+/// A case whose last result is rounded. What is next to the middle of two bfloat16 may go either way, which
+/// makes a difference of `step`.
+static KernelCase withRoundedResult(KernelCase kernelCase, const std::string &type, double step) {
   std::string &text = kernelCase.text;
   size_t yield = text.find("  attn.yield"), colon = text.find(" : ", yield), last = text.rfind('%', colon);
   const std::string value = text.substr(last, colon - last);
@@ -103,8 +102,18 @@ static KernelCase withRoundedResult(KernelCase kernelCase, int width) {
   text.replace(last, value.size(), "%rounded");
   text.insert(yield, "  %rounded = attn.round " + value + " : (" + type + ") -> " + rounded(type) + "\n");
   kernelCase.name += "_rounded";
-  kernelCase.tolerance += 0x1p-5;
+  kernelCase.tolerance += step;
   return kernelCase;
+}
+
+/// Of rows of numbers below 8.
+static KernelCase withRoundedRows(KernelCase kernelCase, int width) {
+  return withRoundedResult(std::move(kernelCase), rows(width), 0x1p-5);
+}
+
+/// Of attention's context, means of numbers in [-1, 1].
+static KernelCase withRoundedContext(KernelCase kernelCase, const std::string &type) {
+  return withRoundedResult(std::move(kernelCase), type, 0x1p-8);
 }
 
 std::vector<KernelCase> matmulCases() {
@@ -115,9 +124,9 @@ std::vector<KernelCase> matmulCases() {
           linearCase(3, 33, ""),
           linearCase(16, 40, ""),
           linearCase(557, 40, ""), // of floats a block of inputs and a short one
-          withRoundedResult(linearCase(72, 43, ""), 43),
-          withRoundedResult(linearNorm(72, 80, true), 80),
-          withRoundedResult(gatedCase(64, 43, "silu", true), 43),
+          withRoundedRows(linearCase(72, 43, ""), 43),
+          withRoundedRows(linearNorm(72, 80, true), 80),
+          withRoundedRows(gatedCase(64, 43, "silu", true), 43),
           linearCase(43, 20, "gelu"),
           linearCase(72, 43, "silu"),
           linearCase(64, 72, "tanh"),
@@ -309,6 +318,9 @@ std::vector<KernelCase> attentionCases() {
       cases.push_back(selfStep({.isRounded = isRounded, .before = before}));
     for (int width : {72, 128})
       cases.push_back(crossStep(width, isRounded));
+    for (int width : {20, 64})
+      cases.push_back(withRoundedContext(selfStep({width, isRounded}), heads("row", 2, "", width)));
+    cases.push_back(withRoundedContext(crossStep(72, isRounded), heads("row", 2, "", 72)));
   }
   cases.push_back(attendCase());
   return cases;
@@ -327,6 +339,25 @@ static KernelCase rounded(KernelCase kernelCase) {
   kernelCase.name += "_rounded";
   kernelCase.roundedRows = 0x1p-6;
   return kernelCase;
+}
+
+/// Queries, keys, values and the context lie in memory as bfloat16.
+static KernelCase ofRounded(const KernelCase &exact, int width) {
+  const std::string q = heads("batch", 2, "query", width);
+  KernelCase result = rounded(withRoundedContext(exact, q));
+  const std::regex held("xf32, #attn.axes<batch, head, (query|key), width>>");
+  result.text = std::regex_replace(result.text, held, "xbf16, #attn.axes<batch, head, $1, width>>");
+  // But what is rounded into it is a sum of floats.
+  for (const char *of : {"attn.matmul %5, %v", "attn.round %6"}) {
+    size_t at = result.text.find(of), end = result.text.find('\n', at);
+    size_t sum = std::string(of) == "attn.round %6" ? result.text.find("xbf16", at)
+                                                    : result.text.find("xbf16", result.text.find("->", at));
+    if (at == std::string::npos || sum > end)
+      throw std::logic_error("no context is rounded");
+    result.text.replace(sum, 5, "xf32");
+  }
+  result.name += "_of_bf16";
+  return result;
 }
 
 std::vector<KernelCase> roundedAttentionCases() {
@@ -356,6 +387,13 @@ std::vector<KernelCase> roundedAttentionCases() {
       cases.back().name += "_of_bf16";
       cases.back().text = text;
     }
+  auto lengths = [](int64_t batch, int64_t query) {
+    return Sizes{{"batch", batch}, {"query", query}, {"key", query}};
+  };
+  for (int width : {3, 20, 64, 72})
+    for (bool causal : {false, true})
+      cases.push_back(ofRounded(
+          attentionCase(width, causal, !causal, {lengths(1, 1), lengths(3, 37), lengths(2, 300)}), width));
   return cases;
 }
 

@@ -131,7 +131,7 @@ std::vector<KernelCase> storedMatmulCases() {
     cases.push_back(normCase(128, 32, isInt8));
     cases.push_back(gatedCase(72, 80, isInt8));
     if (!isInt8)
-      for (auto [in, out] : {std::pair(512, 96), {72, 43}, {2048, 64}})
+      for (auto [in, out] : {std::pair(512, 96), {72, 43}, {2048, 64}, {512, 544}})
         cases.push_back(roundedRowsCase(in, out));
   }
   return cases;

@@ -131,7 +131,7 @@ static inline int scoreRounded(buffer *input, buffer *queries, int width, int ke
              .sumBytes = sums->axes[1].stride * 4L,
              .count = left < PanelColumns ? left : PanelColumns,
              .panelCount = countPanels(sums, &sums->axes[0], count)};
-  multiplyPrepared(b, found.bytes, width, multiply);
+  multiplyPrepared(&b, found.bytes, width, multiply);
   return 0;
 }
 

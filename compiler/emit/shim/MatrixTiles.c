@@ -15,31 +15,48 @@ typedef struct {
   uint8_t rows[16];
 } shapes __attribute__((aligned(64)));
 
-static inline int areEqual(const shapes *a, const shapes *b) {
-  return _mm512_cmpneq_epi64_mask(_mm512_load_si512(a), _mm512_load_si512(b)) == 0;
+/* Of the first eight tiles, the least significant first. */
+static inline uint64_t rowsOfTiles(int upper, int lower) {
+  const uint64_t all = 0x1010101010101010;
+  if (lower > 0) /* of tiles 2, 3 and 5 */
+    return (all & ~0xff00ffff0000) | 0x10001010000 * (uint64_t)lower;
+  return (all & ~0xffffffffff) | 0x101010101 * (uint64_t)upper;
+}
+
+static inline int areShaped(const shapes *present, uint64_t rows) {
+  const uint64_t wholeTiles = 0x0040004000400040; /* four times TileBytes */
+  uint64_t bytes[2], presentRows;
+  __builtin_memcpy(bytes, present->bytes, sizeof bytes);
+  __builtin_memcpy(&presentRows, present->rows, sizeof presentRows);
+  return present->palette == 1 && bytes[0] == wholeTiles && bytes[1] == wholeTiles && presentRows == rows;
 }
 
 /* Tiles 0 to 3 are sums. With `lower` rows: two of 16 rows over two of `lower`, rows in 4 and 5, columns in 6
  * and 7. Without: four of `upper` rows side by side, rows in 4, columns in 5 to 7.
  * Shapes are left behind for the next call: asking for them costs a tenth of setting and releasing them,
- * which takes as long as ten products. Whoever else uses tiles sets shapes of their own. */
+ * which takes as long as ten products. Whoever else uses tiles sets shapes of their own. They are looked at
+ * in parts no wider than they are written in: or the core waits until all sums before are in the cache. */
 static void configure(int upper, int lower) {
-  shapes wanted = {.palette = 1}, present;
-  for (int i = 0; i < 8; ++i) {
-    wanted.bytes[i] = TileBytes;
-    wanted.rows[i] = TileRows;
-  }
-  if (lower > 0) {
-    wanted.rows[2] = wanted.rows[3] = wanted.rows[5] = (uint8_t)lower;
-  } else {
-    for (int i = 0; i < 5; ++i)
-      wanted.rows[i] = (uint8_t)upper;
-  }
+  const uint64_t rows = rowsOfTiles(upper, lower);
+  shapes now;
   WRITE_OUT();
-  _tile_storeconfig(&present);
+  _tile_storeconfig(&now);
   WRITE_OUT();
-  if (!areEqual(&wanted, &present))
-    _tile_loadconfig(&wanted);
+  if (areShaped(&now, rows))
+    return;
+  shapes wanted = {.palette = 1};
+  for (int tile = 0; tile < 8; ++tile)
+    wanted.bytes[tile] = TileBytes;
+  __builtin_memcpy(wanted.rows, &rows, sizeof rows);
+  WRITE_OUT();
+  _tile_loadconfig(&wanted);
+}
+
+static void configureFor(const block *b) {
+  if (b->count > TileRows)
+    configure(TileRows, b->count - TileRows);
+  else
+    configure(b->count, 0);
 }
 
 /* The panel after `panel`. */
@@ -130,16 +147,18 @@ static inline void fetchAhead(const uint8_t *step) {
     }                                                                                                        \
     STORE_SUMS(sums, sums + TileBytes, beside, beside + TileBytes);                                          \
   }                                                                                                          \
-  static void name(const block *b) {                                                                         \
-    if (b->count > TileRows) {                                                                               \
-      configure(TileRows, b->count - TileRows);                                                              \
+  /* By tiles that are configured. */                                                                        \
+  static void name##Configured(const block *b) {                                                             \
+    if (b->count > TileRows)                                                                                 \
       for (int panel = 0; panel < b->panelCount; ++panel)                                                    \
         name##Tall(b, panel);                                                                                \
-    } else {                                                                                                 \
-      configure(b->count, 0);                                                                                \
+    else                                                                                                     \
       for (int panel = 0; panel < b->panelCount; panel += 2)                                                 \
         name##Flat(b, panel);                                                                                \
-    }                                                                                                        \
+  }                                                                                                          \
+  static void name(const block *b) {                                                                         \
+    configureFor(b);                                                                                         \
+    name##Configured(b);                                                                                     \
   }
 
 DEFINE_BLOCK(multiplyBytes, _tile_dpbusd)
@@ -156,9 +175,38 @@ int attnc_multiply_bytes(buffer *rows, buffer *panels, int steps, buffer *sums) 
   return 0;
 }
 
+/* One of several stages with the same rows, which begin at a multiple of `columns` and follow each other on
+ * one thread. Only the first asks how tiles are configured: the core waits for all sums before it answers. */
+static int multiplyInTask(const block *b, const buffer *sums, int columns, void (*multiply)(const block *)) {
+  if (b->count <= 0 || b->panelCount <= 0)
+    return 0;
+  if (sums->axes[0].min % columns == 0)
+    configureFor(b);
+  multiply(b);
+  return 0;
+}
+
+/* As attnc_multiply_bytes, of `columns` of a task. */
+int attnc_multiply_bytes_of_task(buffer *rows, buffer *panels, int steps, int columns, buffer *sums) {
+  if (!rows->host || !panels->host || !sums->host)
+    return answer(rows, panels, sums, steps * TileBytes, steps * TileRows);
+  block b = place(rows, panels, sums, 1);
+  b.steps = steps;
+  return multiplyInTask(&b, sums, columns, multiplyBytesConfigured);
+}
+
 /* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
 int attnc_multiply_bfloats(buffer *rows, buffer *panels, int width, buffer *sums) {
   return multiplyPairs(rows, panels, width, sums, multiplyBfloats);
+}
+
+/* As attnc_multiply_bfloats, of rows of bfloat16 by `columns` of a task. */
+int attnc_multiply_bfloats_of_task(buffer *rows, buffer *panels, int width, int columns, buffer *sums) {
+  if (!rows->host || !panels->host || !sums->host)
+    return answer(rows, panels, sums, width, stepsOf(width) * TileRows);
+  block b = place(rows, panels, sums, BfloatBytes);
+  b.steps = stepsOf(width);
+  return multiplyInTask(&b, sums, columns, multiplyBfloatsConfigured);
 }
 
 /* The weights of a query side by side. */

@@ -12,32 +12,39 @@
 
 enum { BlockSteps = 16, BlockWidth = BlockSteps * StepWidth };
 
-/* Has `multiply` add up a block whose rows are numbers of so many bytes, prepared block by block of inputs,
- * in an order that depends on the width alone. */
-static inline void multiplyPrepared(block b, int bytes, int width, void (*multiply)(const block *)) {
-  int steps = stepsOf(width);
-  if (bytes == PreparedBytes && width % StepWidth == 0) {
-    b.steps = steps;
-    if (b.count > 0 && b.panelCount > 0)
-      multiply(&b);
-    return;
-  }
+/* Has `multiply` add up a block whose rows are floats or bfloat16 of so many bytes, prepared block by block
+ * of inputs, in an order that depends on the width alone. */
+static inline void prepareAndMultiply(block *b, int bytes, int width, void (*multiply)(const block *)) {
   uint8_t prepared[MostRows][BlockWidth * PreparedBytes] __attribute__((aligned(64)));
-  const uint8_t *from = b.rows, *columns = b.panels, *after = b.after;
-  long fromBytes = b.rowBytes;
-  b.rows = prepared[0];
-  b.rowBytes = sizeof prepared[0];
-  for (int first = 0; first < steps && b.count > 0 && b.panelCount > 0; first += BlockSteps) {
-    b.steps = steps - first < BlockSteps ? steps - first : BlockSteps;
-    for (int row = 0; row < b.count; ++row)
+  const uint8_t *from = b->rows, *columns = b->panels, *after = b->after;
+  const long fromBytes = b->rowBytes;
+  const int steps = stepsOf(width);
+  b->rows = prepared[0];
+  b->rowBytes = sizeof prepared[0];
+  for (int first = 0; first < steps; first += BlockSteps) {
+    b->steps = steps - first < BlockSteps ? steps - first : BlockSteps;
+    for (int row = 0; row < b->count; ++row)
       prepareRow(from + row * fromBytes + first * StepWidth * bytes, bytes, width - first * StepWidth,
-                 prepared[row], b.steps * StepWidth);
+                 prepared[row], b->steps * StepWidth);
     WRITE_OUT();
-    b.panels = columns + first * StepBytes;
-    b.isLater = first > 0;
+    b->panels = columns + first * StepBytes;
+    b->isLater = first > 0;
     if (after) /* the next block of inputs, or the next columns */
-      b.after = first + BlockSteps < steps ? b.panels + BlockSteps * StepBytes : after;
-    multiply(&b);
+      b->after = first + BlockSteps < steps ? b->panels + BlockSteps * StepBytes : after;
+    multiply(b);
+  }
+}
+
+/* The same, but that rows which need no preparing are read as they lie. Blocks are not copied: what copies
+ * them in wide registers waits until all sums before are in the cache. */
+static inline void multiplyPrepared(block *b, int bytes, int width, void (*multiply)(const block *)) {
+  if (b->count <= 0 || b->panelCount <= 0)
+    return;
+  if (bytes == PreparedBytes && width % StepWidth == 0) {
+    b->steps = stepsOf(width);
+    multiply(b);
+  } else {
+    prepareAndMultiply(b, bytes, width, multiply);
   }
 }
 
@@ -46,7 +53,8 @@ static inline int multiplyPairs(buffer *rows, buffer *panels, int width, buffer 
                                 void (*multiply)(const block *)) {
   if (!rows->host || !panels->host || !sums->host)
     return answer(rows, panels, sums, width, stepsOf(width) * TileRows);
-  multiplyPrepared(place(rows, panels, sums, bytesOf(rows)), bytesOf(rows), width, multiply);
+  block b = place(rows, panels, sums, bytesOf(rows));
+  multiplyPrepared(&b, bytesOf(rows), width, multiply);
   return 0;
 }
 

@@ -91,8 +91,10 @@ void shareOutTiles(Stage stage, const TileLoops &loops, int columnTiles, const M
   }
   // Tasks that follow each other share what the second cache may still hold.
   Var inner = schedule.byRows ? columnTask : rowTask, outer = schedule.byRows ? rowTask : columnTask;
+  const bool keepsRows = schedule.tiles.back().keepsRows();
   stage.split(loops.rowTile, rowTask, loops.rowTile, schedule.rowTilesPerTask, TailStrategy::GuardWithIf)
-      .reorder(loops.column, loops.row, loops.rowTile, loops.columnTile, inner, outer)
+      .reorder(loops.column, loops.row, keepsRows ? loops.columnTile : loops.rowTile,
+               keepsRows ? loops.rowTile : loops.columnTile, inner, outer)
       .fuse(inner, outer, task)
       .parallel(task);
 }
@@ -111,7 +113,7 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
       .split(stages.row, rowTile, row, tile.rows, rows);
   shareOutTiles(stage, {column, row, rowTile, columnTile, suffix}, columnsPerTask / tile.columns, schedule,
                 anyRows);
-  Var level = rowTile;
+  Var level = tile.keepsRows() ? columnTile : rowTile;
   if (tile.isShared()) {
     int tiles = PanelsAtOnce * PanelColumns / tile.columns;
     stage.split(columnTile, columnBlock, columnTile, tiles, TailStrategy::GuardWithIf);

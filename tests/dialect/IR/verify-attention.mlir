@@ -53,6 +53,14 @@ func.func @matmul_c3_size_for_an_extent_in_a_graph(%a: !left, %b: !right) attrib
 
 // -----
 
+func.func @matmul_c4_bf16_on_the_left(%a: tensor<1x2x3x4xbf16>, %b: tensor<1x2x6x4xbf16>) {
+  // expected-error @below {{has a left side of bf16, but is not 'rounded'}}
+  %c = attn.matmul %a, %b transposed : (tensor<1x2x3x4xbf16>, tensor<1x2x6x4xbf16>) -> tensor<1x2x3x6xf32>
+  return
+}
+
+// -----
+
 !scores = tensor<?x2x?x?xf32, #attn.axes<row, head, query, source>>
 func.func @padding_mask_c1_lengths_of_sentences(%s: !scores, %l: tensor<?xi32, #attn.axes<batch>>) {
   // expected-error @below {{the number of lengths is batch, but the scores' batch axis is row}}

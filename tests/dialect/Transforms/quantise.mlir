@@ -1,6 +1,8 @@
 // RUN: attnc-opt --attn-quantise -verify-diagnostics %s | FileCheck %s
 
 !ids = tensor<?x?xi32, #attn.axes<batch, target>>
+!heads = tensor<?x2x?x16xf32, #attn.axes<batch, head, target, width>>
+!square = tensor<?x2x?x?xf32, #attn.axes<batch, head, target, target>>
 !x = tensor<?x?x8xf32, #attn.axes<batch, target, width>>
 !wide = tensor<?x?x16xf32, #attn.axes<batch, target, width>>
 !even = tensor<?x?x32xf32, #attn.axes<batch, target, width>>
@@ -170,6 +172,31 @@ func.func @rounds_what_it_computes(%x: !even) -> !even {
   }
   // CHECK-NOT: attn.round
   // CHECK: attn.fused(%{{.*}}, %[[ROWS]])
+  %z = attn.fused(%y, %w) : (!even, tensor<32x32xf32>) -> !even {
+  ^bb0(%in: !even, %weight: tensor<32x32xf32>):
+    %0 = attn.linear %in, %weight : (!even, tensor<32x32xf32>) -> !even
+    attn.yield %0 : !even
+  }
+  return %z : !even
+}
+
+// So does attention what is merged.
+// CHECK-LABEL: @rounds_what_is_merged(
+func.func @rounds_what_is_merged(%s: !square, %v: !heads) -> !even {
+  %w = attn.get_weight @even : tensor<32x32xf32>
+  // CHECK: %[[CONTEXT:.*]] = attn.fused({{.*}} -> tensor<?x2x?x16xbf16
+  // CHECK: %[[MIXED:.*]] = attn.matmul
+  // CHECK-NEXT: attn.round %[[MIXED]]
+  %c = attn.fused(%s, %v) : (!square, !heads) -> !heads {
+  ^bb0(%scores: !square, %values: !heads):
+    %0 = attn.softmax %scores : !square
+    %1 = attn.matmul %0, %values : (!square, !heads) -> !heads
+    attn.yield %1 : !heads
+  }
+  // CHECK-NOT: attn.round
+  // CHECK: %[[ROWS:.*]] = attn.merge_heads %[[CONTEXT]] : {{.*}} -> tensor<?x?x32xbf16
+  // CHECK: attn.fused(%{{.*}}, %[[ROWS]])
+  %y = attn.merge_heads %c : (!heads) -> !even
   %z = attn.fused(%y, %w) : (!even, tensor<32x32xf32>) -> !even {
   ^bb0(%in: !even, %weight: tensor<32x32xf32>):
     %0 = attn.linear %in, %weight : (!even, tensor<32x32xf32>) -> !even

@@ -1,4 +1,4 @@
-// RUN: attnc-opt --attn-round-caches -verify-diagnostics %s | FileCheck %s
+// RUN: attnc-opt --attn-round-attention -verify-diagnostics %s | FileCheck %s
 
 !ids = tensor<?xi32, #attn.axes<row>>
 !table = tensor<?x?xi32, #attn.axes<row, capacity>>
@@ -10,6 +10,8 @@
 !heads = tensor<?x2x?x4xf32, #attn.axes<batch, head, source, width>>
 !of_source = tensor<?x2x1x?xf32, #attn.axes<batch, head, query, source>>
 !q = tensor<?x2x1x4xf32, #attn.axes<batch, head, query, width>>
+!wide = tensor<?x?x16xf32, #attn.axes<batch, source, width>>
+!square = tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
 
 // CHECK: module
 // CHECK-NOT: attn.rounds_caches
@@ -120,6 +122,64 @@ func.func @reads(%q: !q, %w: tensor<8x8xf32>) -> (!of_source, !x) {
     attn.yield %10 : tensor<?x2x?x?xf32, #attn.axes<batch, head, source, source>>
   }
   return %2, %5 : !of_source, !x
+}
+
+// What only rounded products read is rounded by the region that computes it, whole: they read views of it.
+// CHECK-LABEL: @computes(
+func.func @computes(%x: !wide) -> !square {
+  // CHECK: %[[ALL:.*]] = attn.fused(%{{.*}}) : {{.*}} -> tensor<?x?x16xbf16
+  // CHECK: %[[SCALED:.*]] = attn.scale
+  // CHECK-NEXT: %[[ROUNDED:.*]] = attn.round %[[SCALED]]
+  // CHECK-NEXT: attn.yield %[[ROUNDED]] : tensor<?x?x16xbf16
+  %0 = attn.fused(%x) : (!wide) -> !wide {
+  ^bb0(%in: !wide):
+    %1 = attn.scale %in by 2.0 : !wide
+    attn.yield %1 : !wide
+  }
+  // CHECK: attn.slice %[[ALL]] at 0 width 8 : {{.*}} -> tensor<?x?x8xbf16
+  // CHECK: %[[Q:.*]] = attn.split_heads {{.*}} -> tensor<?x2x?x4xbf16
+  %q = attn.slice %0 at 0 width 8 : (!wide) -> !x
+  %queries = attn.split_heads %q into 2 : (!x) -> !heads
+  // CHECK: %[[K:.*]] = attn.split_heads {{.*}} -> tensor<?x2x?x4xbf16
+  %k = attn.slice %0 at 8 width 8 : (!wide) -> !x
+  %keys = attn.split_heads %k into 2 : (!x) -> !heads
+  // CHECK: attn.fused(%[[Q]], %[[K]])
+  // CHECK-NEXT: ^bb0(%{{.*}}: tensor<?x2x?x4xbf16, {{.*}}>, %{{.*}}: tensor<?x2x?x4xbf16
+  // CHECK-NEXT: attn.matmul {{.*}} transposed rounded : {{.*}} -> tensor<?x2x?x?xf32
+  %2 = attn.fused(%queries, %keys) : (!heads, !heads) -> !square {
+  ^bb0(%left: !heads, %right: !heads):
+    %3 = attn.matmul %left, %right transposed rounded : (!heads, !heads) -> !square
+    attn.yield %3 : !square
+  }
+  return %2 : !square
+}
+
+// Not where something else reads a part of it, or a product that does not round.
+// CHECK-LABEL: @computes_for_others(
+func.func @computes_for_others(%x: !wide) -> (!square, !square, !x) {
+  // CHECK-NOT: attn.round
+  %0:2 = attn.fused(%x) : (!wide) -> (!wide, !wide) {
+  ^bb0(%in: !wide):
+    %1 = attn.scale %in by 2.0 : !wide
+    %2 = attn.scale %in by 3.0 : !wide
+    attn.yield %1, %2 : !wide, !wide
+  }
+  %q = attn.slice %0#0 at 0 width 8 : (!wide) -> !x
+  %queries = attn.split_heads %q into 2 : (!x) -> !heads
+  %k = attn.slice %0#1 at 0 width 8 : (!wide) -> !x
+  %keys = attn.split_heads %k into 2 : (!x) -> !heads
+  // CHECK: attn.matmul {{.*}} transposed rounded : (tensor<?x2x?x4xf32, {{.*}}>, tensor<?x2x?x4xf32
+  %3 = attn.fused(%queries, %keys) : (!heads, !heads) -> !square {
+  ^bb0(%left: !heads, %right: !heads):
+    %5 = attn.matmul %left, %right transposed rounded : (!heads, !heads) -> !square
+    attn.yield %5 : !square
+  }
+  %4 = attn.fused(%keys) : (!heads) -> !square {
+  ^bb0(%both: !heads):
+    %5 = attn.matmul %both, %both transposed : (!heads, !heads) -> !square
+    attn.yield %5 : !square
+  }
+  return %3, %4, %q : !square, !square, !x
 }
 
 }

@@ -1,8 +1,9 @@
-//===- RoundCaches.cpp - keys and values of states as bfloat16 ----------------===//
+//===- RoundAttention.cpp - what attention reads as bfloat16 ------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Follows what a state holds, from the regions that compute it to those that read it. A state that only
-// attention reads is held in half the bytes: what is written is rounded, what is read widened.
+// Follows what a state holds, or what a region computes, from the regions that compute it to those that read
+// it. What only attention reads is held in half the bytes: what is written is rounded, what is read widened,
+// or, by products that round what they multiply, taken as it is.
 
 #include "dialect/IR/StepBuilder.h"
 #include "dialect/Transforms/Fusion.h"
@@ -14,7 +15,7 @@ using namespace mlir;
 
 namespace attn {
 
-#define GEN_PASS_DEF_ROUNDCACHES
+#define GEN_PASS_DEF_ROUNDATTENTION
 #include "dialect/Transforms/Passes.h.inc"
 
 namespace {
@@ -28,9 +29,12 @@ AppendOp appendOf(Value value) {
   return fused.getBody().front().getTerminator()->getOperand(number).getDefiningOp<AppendOp>();
 }
 
-/// All values of functions that are a state's content or a view of it.
+/// All values of functions that are one content or a view of it.
 class Contents {
 public:
+  /// What a region computes, for products that round it.
+  explicit Contents(OpResult computed) { values.insert(computed); }
+  /// What a state holds.
   explicit Contents(StateOp state) : state(state) {
     for (auto func : state->getParentOfType<ModuleOp>().getOps<func::FuncOp>()) {
       func.walk([&](ReadStateOp read) {
@@ -59,7 +63,8 @@ public:
 
   /// Only once no obstacle is found.
   void round() {
-    state.setType(rounded(state.getType()));
+    if (state)
+      state.setType(rounded(state.getType()));
     for (Value value : values) {
       if (AppendOp append = appendOf(value))
         roundFresh(append);
@@ -94,7 +99,7 @@ private:
     if (isView(reader))
       values.insert(reader->getResult(0));
     else if (auto write = dyn_cast<WriteStateOp>(reader))
-      return write.getState() == state.getSymName() ? nullptr : write;
+      return state && write.getState() == state.getSymName() ? nullptr : write;
     else if (auto fused = dyn_cast<FusedOp>(reader))
       return followInside(fused, use.getOperandNumber());
     else
@@ -102,7 +107,14 @@ private:
     return nullptr;
   }
 
-  /// Inside a region a state is appended to, or attention reads it on the right side of its products.
+  /// A state is of bf16 because the spec says so: products widen their right side. What is computed is only
+  /// where they would round it.
+  bool isRead(OpOperand &use) {
+    auto product = dyn_cast<MatmulOp>(use.getOwner());
+    return product && (state ? use.getOperandNumber() == 1 : product.getRounded());
+  }
+
+  /// Inside a region a state is appended to, or attention reads it.
   Operation *followInside(FusedOp fused, unsigned number) {
     BlockArgument argument = fused.getBody().getArgument(number);
     arguments.push_back(argument);
@@ -111,14 +123,13 @@ private:
       Value value = open.pop_back_val();
       for (OpOperand &use : value.getUses()) {
         Operation *reader = use.getOwner();
-        bool isRightSide = isa<MatmulOp>(reader) && use.getOperandNumber() == 1;
         if (isa<TakeOp, LookupOp>(reader) || isView(reader))
           open.push_back(reader->getResult(0));
         else if (auto append = dyn_cast<AppendOp>(reader); append && append.getCache() == value)
           open.push_back(append);
         else if (isa<YieldOp>(reader) && value.getDefiningOp<AppendOp>())
           values.insert(fused.getResult(use.getOperandNumber()));
-        else if (!isRightSide)
+        else if (!isRead(use))
           return reader;
       }
     }
@@ -144,10 +155,30 @@ private:
   SmallVector<BlockArgument> arguments; // of regions that read them
 };
 
-struct RoundCaches : impl::RoundCachesBase<RoundCaches> {
+/// The result of a region that the operand of a product in another one is, or is a view of; null where there
+/// is none.
+OpResult findComputed(Value operand) {
+  Operation *origin = operand.getDefiningOp();
+  while (isView(origin) || isa_and_nonnull<TakeOp>(origin)) {
+    operand = origin->getOperand(0);
+    origin = operand.getDefiningOp();
+  }
+  auto argument = dyn_cast<BlockArgument>(operand);
+  if (!argument)
+    return isa_and_nonnull<FusedOp>(origin) ? cast<OpResult>(operand) : OpResult();
+  auto fused = dyn_cast<FusedOp>(argument.getOwner()->getParentOp());
+  return fused ? findComputed(fused.getInputs()[argument.getArgNumber()]) : OpResult();
+}
+
+struct RoundAttention : impl::RoundAttentionBase<RoundAttention> {
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(roundsCaches))
-      return;
+    if (getOperation()->hasAttr(roundsCaches))
+      roundStates();
+    getOperation()->removeAttr(roundsCaches);
+    roundComputed();
+  }
+
+  void roundStates() {
     for (auto state : getOperation().getOps<StateOp>()) {
       if (!cast<RankedTensorType>(state.getType()).getElementType().isF32())
         continue;
@@ -159,7 +190,26 @@ struct RoundCaches : impl::RoundCachesBase<RoundCaches> {
         ++numRounded;
       }
     }
-    getOperation()->removeAttr(roundsCaches);
+  }
+
+  /// Once for each value, however many products read it.
+  void roundComputed() {
+    llvm::SetVector<OpResult> computed;
+    getOperation().walk([&](MatmulOp product) {
+      if (product.getRounded())
+        for (Value operand : product->getOperands())
+          if (OpResult found = findComputed(operand))
+            computed.insert(found);
+    });
+    for (OpResult value : computed) {
+      if (!cast<RankedTensorType>(value.getType()).getElementType().isF32())
+        continue; // of a state
+      Contents contents(value);
+      if (contents.findObstacle())
+        continue;
+      contents.round();
+      ++numComputed;
+    }
   }
 };
 
