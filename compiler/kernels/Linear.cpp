@@ -84,7 +84,7 @@ static Accumulator buildExternal(const LinearInputs &inputs, MatmulTile tile, co
   constexpr int bytesOfStep = 64;
   int width = inputs.scales ? (inputs.weight.in + bytesOfStep - 1) / bytesOfStep : inputs.weight.in;
   std::vector<ExternFuncArgument> arguments = {inputs.external[0], inputs.external[1], Expr(width)};
-  if (tile.keepsRows())
+  if (tile.staysWithRows())
     arguments.push_back(Expr(tile.columnsOfTask));
   result.sums.define_extern(tile.external, arguments, inputs.scales ? Int(32) : Float(32),
                             {result.column, result.row}, NameMangling::C);

@@ -35,10 +35,11 @@ struct MatmulTile {
   bool inOrder = false; // sums are strict; without instructions that multiply and add that costs nothing
   const char *external = nullptr; // the function that sums up (emit/shim); `columns` is a multiple of 32 then
   int byteOffset = 0;             // which that function takes from each byte of a row
-  int columnsOfTask =
-      0; // an external tile's: its rows meet them all before the next rows come; 0: they do not
+  /// Of an external tile: columns of a task, all of which its rows meet before the next rows come; 0: columns
+  /// meet all rows of a task before the next ones come.
+  int columnsOfTask = 0;
 
-  bool keepsRows() const { return columnsOfTask > 0; }
+  bool staysWithRows() const { return columnsOfTask > 0; }
 
   bool isShared() const { return steps > 0; }
   bool isExternal() const { return external; }

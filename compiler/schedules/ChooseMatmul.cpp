@@ -322,12 +322,12 @@ static bool canStay(const LinearInputs &inputs) {
   constexpr int longestRow = 1024; // bytes: 32 KiB of 48
   const bool areBytes = typeOf(inputs) == WeightType::Integer;
   const bool areRead = areBytes || (inputs.areRounded && inputs.weight.in % PanelColumns == 0);
-  return !inputs.external.empty() && areRead && inputs.weight.in * (areBytes ? 1 : 2) <= longestRow;
+  return areRead && inputs.weight.in * (areBytes ? 1 : 2) <= longestRow;
 }
 
 /// Lets 32 rows meet all panels of a task one after the other, so that they stay in the first cache. It has
 /// room for few sums beside them, and what is made of these is written while the next are added up.
-static void keepRows(MatmulSchedule &schedule, WeightType type) {
+static void stayWithRows(MatmulSchedule &schedule, WeightType type) {
   MatmulTile tile = schedule.tiles.back();
   const bool areBytes = type == WeightType::Integer;
   tile.columns = std::min(tile.columns, areBytes ? PanelColumns : 2 * PanelColumns);
@@ -343,8 +343,8 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs, co
   orderTasks(schedule, keepsRows, keepsRows);
   schedule.columnsPerRowTask =
       keepsRows ? std::max(ColumnsOfKeptRows, schedule.tiles.back().columns) : schedule.columnsPerTask;
-  if (cpu.hasMatrixTiles && canStay(inputs))
-    keepRows(schedule, typeOf(inputs));
+  if (cpu.hasMatrixTiles && schedule.tiles.back().isExternal() && canStay(inputs))
+    stayWithRows(schedule, typeOf(inputs));
   return schedule;
 }
 

@@ -278,8 +278,8 @@ def RoundAttention : Attn_ModulePass<"attn-round-attention"> {
     Needs: only regions, views, weights and states in functions. Leaves: no `attn.rounds_caches`. Where the module has
     that, states that only products of attention read, on their right side, are of bf16: what is written to them is
     rounded, and the products widen what they read. A state that something else makes or reads stays f32; a remark says
-    what. Queries, keys and values that only products read which are `rounded` are of bf16 in any module, where the
-    region that computes them can round them.
+    what. Queries, keys and values are of bf16 in any module where nothing reads them but `rounded` products of
+    attention with more than one query, and the region that computes them can round them.
 
     Before:
     ```mlir

@@ -39,8 +39,8 @@ void buildPipeline(OpPassManager &manager, Phase upTo) {
     entries.addPass(createInsertCopies());    // every value can be written where it must be
   }
   if (upTo >= Phase::Quantised) {
-    manager.addPass(createRoundAttention()); // keys and values have the type that the spec asks for
-    manager.addPass(createQuantise());    // and so have weights
+    manager.addPass(createRoundAttention()); // what attention reads has the type that the spec asks for
+    manager.addPass(createQuantise());       // and so have weights
   }
   if (upTo >= Phase::Outlined) {
     manager.addPass(createPackMatrices());   // weights have the layout that kernels read

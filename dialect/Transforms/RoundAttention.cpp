@@ -29,6 +29,14 @@ AppendOp appendOf(Value value) {
   return fused.getBody().front().getTerminator()->getOperand(number).getDefiningOp<AppendOp>();
 }
 
+/// Whether a product may round what it multiplies as attention of many queries does. In graphs products that
+/// belong to none are marked as well.
+bool isRounded(MatmulOp product) {
+  auto left = cast<RankedTensorType>(product.getLhs().getType());
+  return product.getRounded() && left.getDimSize(left.getRank() - 2) != 1 &&
+         !product->getBlock()->getOps<SoftmaxOp>().empty();
+}
+
 /// All values of functions that are one content or a view of it.
 class Contents {
 public:
@@ -111,7 +119,7 @@ private:
   /// where they would round it.
   bool isRead(OpOperand &use) {
     auto product = dyn_cast<MatmulOp>(use.getOwner());
-    return product && (state ? use.getOperandNumber() == 1 : product.getRounded());
+    return product && (state ? use.getOperandNumber() == 1 : isRounded(product));
   }
 
   /// Inside a region a state is appended to, or attention reads it.
@@ -196,7 +204,7 @@ struct RoundAttention : impl::RoundAttentionBase<RoundAttention> {
   void roundComputed() {
     llvm::SetVector<OpResult> computed;
     getOperation().walk([&](MatmulOp product) {
-      if (product.getRounded())
+      if (isRounded(product))
         for (Value operand : product->getOperands())
           if (OpResult found = findComputed(operand))
             computed.insert(found);

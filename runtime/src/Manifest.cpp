@@ -452,6 +452,9 @@ Manifest readManifest(std::string_view text, const std::string &path) {
   const std::set<std::string> known(kernels.begin(), kernels.end());
   manifest.variants = readVariants(json.at("variants"), known);
   manifest.kernelCount = kernels.size();
+  manifest.mayRound = std::any_of(kernels.begin(), kernels.end(), [](const std::string &kernel) {
+    return kernel.find("_bf16") != kernel.npos;
+  });
   checkKernels(json, "int8_kernels", known);
   if (json.has("library_hash"))
     manifest.libraryHash = json.at("library_hash").hash();

@@ -152,6 +152,7 @@ struct Manifest {
   std::optional<DecoderInfo> decoder; // nothing for other kinds
   std::vector<VariantInfo> variants;
   size_t kernelCount = 0;
+  bool mayRound = false; // some kernel has numbers of bfloat16
   WeightsInfo weights;
   GoldenInfo golden;
   std::string hash;        // as the descriptor has it

@@ -76,6 +76,27 @@ TEST(ChooseScheduleTest, KeysAreSharedOutWhereTasksHaveAllHeads) {
   EXPECT_EQ(chooseStepAttention(cpu, inputs, 1).size(), 1u);
 }
 
+/// Columns of a task that 32 rows meet while they stay in the first cache, by AMX; 0: they do not stay.
+int columnsOfTask(int in, int group, bool areRounded) {
+  const CpuTarget cpu = describeCpu(Halide::Target(llvm::cantFail(parseTargets("amx")).front().target));
+  LinearInputs inputs = linears()[group / 2];
+  inputs.weight.in = in;
+  inputs.areRounded = areRounded;
+  const MatmulTile tile = chooseMatmul(cpu, inputs).tiles.back();
+  EXPECT_EQ(tile.columnsOfTask % tile.columns, 0); // or no call would ask how tiles are configured
+  return tile.columnsOfTask;
+}
+
+TEST(ChooseScheduleTest, RowsThatTheFirstCacheHoldsStayThere) {
+  EXPECT_GT(columnsOfTask(512, 2, true), 0);
+  EXPECT_EQ(columnsOfTask(544, 2, true), 0);
+  EXPECT_EQ(columnsOfTask(500, 2, true), 0);  // are filled up
+  EXPECT_EQ(columnsOfTask(512, 2, false), 0); // are rounded for each tile
+  EXPECT_GT(columnsOfTask(1024, 4, false), 0);
+  EXPECT_EQ(columnsOfTask(1025, 4, false), 0);
+  EXPECT_EQ(columnsOfTask(512, 1, true), 0);
+}
+
 TEST(ChooseScheduleTest, EachWordOfEachParameterChangesSomeSchedule) {
   for (const ScheduleParameter &parameter : scheduleParameters())
     for (std::string_view word : parameter.words)

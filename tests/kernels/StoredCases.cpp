@@ -95,6 +95,20 @@ static KernelCase roundedRowsCase(int in, int out) {
   return result;
 }
 
+/// As queries, keys and values: rounded rows make rounded ones, numbers below 4.
+static KernelCase roundedToRoundedCase(int in, int out) {
+  KernelCase result = roundedRowsCase(in, out);
+  const std::string exact = rows(out), rounded = std::regex_replace(exact, std::regex("xf32"), "xbf16");
+  const size_t yield = result.text.find("  attn.yield"), value = result.text.find('%', yield);
+  const std::string name = result.text.substr(value, result.text.find(' ', value) - value);
+  result.text.resize(yield);
+  result.text += "  %9 = attn.round " + name + " : (" + exact + ") -> " + rounded +
+                 "\n  attn.yield %9 : " + rounded + "\n}\n";
+  result.name += "_rounded";
+  result.tolerance += 0x1p-6;
+  return result;
+}
+
 /// relu(x w + b) * (x v + c), as two linears of one input.
 static KernelCase gatedCase(int in, int out, bool isInt8) {
   StoredLinear first(in, out, isInt8, true), second(in, out, isInt8, true, "2");
@@ -133,6 +147,8 @@ std::vector<KernelCase> storedMatmulCases() {
     if (!isInt8)
       for (auto [in, out] : {std::pair(512, 96), {72, 43}, {2048, 64}, {512, 544}})
         cases.push_back(roundedRowsCase(in, out));
+    if (!isInt8)
+      cases.push_back(roundedToRoundedCase(512, 192));
   }
   return cases;
 }

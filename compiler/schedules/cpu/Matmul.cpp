@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One specialisation per class of row counts. A task is a group of columns by a group of row tiles; in it a
-// panel of weights meets all rows before the next panel comes.
+// panel of weights meets all rows before the next panel comes, or rows meet all panels before the next rows
+// do.
 
 #include "compiler/kernels/Math.h"
 #include "compiler/schedules/cpu/PrefetchPanels.h"
@@ -91,10 +92,10 @@ void shareOutTiles(Stage stage, const TileLoops &loops, int columnTiles, const M
   }
   // Tasks that follow each other share what the second cache may still hold.
   Var inner = schedule.byRows ? columnTask : rowTask, outer = schedule.byRows ? rowTask : columnTask;
-  const bool keepsRows = schedule.tiles.back().keepsRows();
+  const bool staysWithRows = schedule.tiles.back().staysWithRows();
   stage.split(loops.rowTile, rowTask, loops.rowTile, schedule.rowTilesPerTask, TailStrategy::GuardWithIf)
-      .reorder(loops.column, loops.row, keepsRows ? loops.columnTile : loops.rowTile,
-               keepsRows ? loops.rowTile : loops.columnTile, inner, outer)
+      .reorder(loops.column, loops.row, staysWithRows ? loops.columnTile : loops.rowTile,
+               staysWithRows ? loops.rowTile : loops.columnTile, inner, outer)
       .fuse(inner, outer, task)
       .parallel(task);
 }
@@ -113,7 +114,7 @@ static void scheduleClass(LinearStages &stages, Stage stage, size_t index, const
       .split(stages.row, rowTile, row, tile.rows, rows);
   shareOutTiles(stage, {column, row, rowTile, columnTile, suffix}, columnsPerTask / tile.columns, schedule,
                 anyRows);
-  Var level = tile.keepsRows() ? columnTile : rowTile;
+  Var level = tile.staysWithRows() ? columnTile : rowTile;
   if (tile.isShared()) {
     int tiles = PanelsAtOnce * PanelColumns / tile.columns;
     stage.split(columnTile, columnBlock, columnTile, tiles, TailStrategy::GuardWithIf);

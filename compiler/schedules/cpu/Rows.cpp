@@ -61,10 +61,14 @@ void scheduleRowNorm(RowNormStages &stages, int lanes, Func consumer, Var row) {
     value.compute_at(consumer, row).store_in(MemoryType::Stack);
 }
 
+/// As many rows as the first cache holds until their bytes are made: 32 KiB of floats.
+static int quantisedAtOnce(int width) { return std::clamp((1 << 13) / std::max(1, width), 1, RowsAtOnce); }
+
 void scheduleQuantisedRows(QuantisedRowsStages &stages, int lanes) {
   Var group(JoinedLoop), row("rowInGroup");
   auto shareRows = [&](Stage stage) {
-    stage.split(stages.row, group, row, RowsAtOnce, TailStrategy::GuardWithIf).parallel(group);
+    stage.split(stages.row, group, row, quantisedAtOnce(stages.stored), TailStrategy::GuardWithIf)
+        .parallel(group);
     stage.never_partition_all();
   };
   Func scales = stages.scales, extremes = stages.extremes, bytes = stages.bytes;

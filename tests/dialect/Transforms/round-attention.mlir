@@ -149,20 +149,22 @@ func.func @computes(%x: !wide) -> !square {
   %2 = attn.fused(%queries, %keys) : (!heads, !heads) -> !square {
   ^bb0(%left: !heads, %right: !heads):
     %3 = attn.matmul %left, %right transposed rounded : (!heads, !heads) -> !square
-    attn.yield %3 : !square
+    %4 = attn.softmax %3 : !square
+    attn.yield %4 : !square
   }
   return %2 : !square
 }
 
-// Not where something else reads a part of it, or a product that does not round.
+// Not where something else reads a part of it, or a product that does not round or is not attention's.
 // CHECK-LABEL: @computes_for_others(
-func.func @computes_for_others(%x: !wide) -> (!square, !square, !x) {
+func.func @computes_for_others(%x: !wide) -> (!square, !square, !x, !square) {
   // CHECK-NOT: attn.round
-  %0:2 = attn.fused(%x) : (!wide) -> (!wide, !wide) {
+  %0:3 = attn.fused(%x) : (!wide) -> (!wide, !wide, !wide) {
   ^bb0(%in: !wide):
     %1 = attn.scale %in by 2.0 : !wide
     %2 = attn.scale %in by 3.0 : !wide
-    attn.yield %1, %2 : !wide, !wide
+    %3 = attn.scale %in by 4.0 : !wide
+    attn.yield %1, %2, %3 : !wide, !wide, !wide
   }
   %q = attn.slice %0#0 at 0 width 8 : (!wide) -> !x
   %queries = attn.split_heads %q into 2 : (!x) -> !heads
@@ -172,14 +174,23 @@ func.func @computes_for_others(%x: !wide) -> (!square, !square, !x) {
   %3 = attn.fused(%queries, %keys) : (!heads, !heads) -> !square {
   ^bb0(%left: !heads, %right: !heads):
     %5 = attn.matmul %left, %right transposed rounded : (!heads, !heads) -> !square
-    attn.yield %5 : !square
+    %6 = attn.softmax %5 : !square
+    attn.yield %6 : !square
   }
   %4 = attn.fused(%keys) : (!heads) -> !square {
   ^bb0(%both: !heads):
     %5 = attn.matmul %both, %both transposed : (!heads, !heads) -> !square
+    %6 = attn.softmax %5 : !square
+    attn.yield %6 : !square
+  }
+  %a = attn.slice %0#2 at 0 width 8 : (!wide) -> !x
+  %alike = attn.split_heads %a into 2 : (!x) -> !heads
+  %7 = attn.fused(%alike) : (!heads) -> !square {
+  ^bb0(%both: !heads):
+    %5 = attn.matmul %both, %both transposed rounded : (!heads, !heads) -> !square
     attn.yield %5 : !square
   }
-  return %3, %4, %q : !square, !square, !x
+  return %3, %4, %q, %7 : !square, !square, !x, !square
 }
 
 }
