@@ -348,10 +348,13 @@ MatmulSchedule chooseMatmul(const CpuTarget &cpu, const LinearInputs &inputs, co
   return schedule;
 }
 
-// Weights are far more than rows: tasks of the same columns find these in the second cache.
+// Weights are far more than rows: tasks of the same columns find these in the second cache. Matrix
+// instructions ask for the next tile's, of 128 KiB at most, while they multiply (MatrixTiles.c).
 MatmulSchedule chooseVocabulary(const CpuTarget &cpu, const LinearInputs &inputs,
                                 const ScheduleChoice &choice) {
   MatmulSchedule schedule = chooseTiles(cpu, inputs, choice);
+  if (cpu.hasMatrixTiles && inputs.areRounded)
+    schedule.tiles.back().columns = std::min(schedule.tiles.back().columns, 128);
   orderTasks(schedule, /*byRows=*/false, asksAhead(schedule));
   return schedule;
 }

@@ -145,10 +145,10 @@ std::vector<KernelCase> storedMatmulCases() {
     cases.push_back(normCase(128, 32, isInt8));
     cases.push_back(gatedCase(72, 80, isInt8));
     if (!isInt8)
-      for (auto [in, out] : {std::pair(512, 96), {72, 43}, {2048, 64}, {512, 544}})
+      for (auto [in, out] : {std::pair(512, 96), {72, 43}, {2048, 64}, {512, 544}, {64, 160}})
         cases.push_back(roundedRowsCase(in, out));
     if (!isInt8)
-      cases.push_back(roundedToRoundedCase(512, 192));
+      cases.push_back(roundedToRoundedCase(64, 192));
   }
   return cases;
 }

@@ -61,7 +61,9 @@ static inline int32_t fourBytes(const uint8_t *input) {
 }
 
 /* rows: `rowBytes` apart; panels: `panelBytes` apart; sums: `sumBytes` apart, added to where `isLater`. The
- * panel that is multiplied after the last one begins at `after`; null: the weights have been asked for. */
+ * panel that is multiplied after the last one begins at `after`; null: the weights have been asked for. Of
+ * the columns that come once all rows have met these, which begin at `next`, these rows may ask for the part
+ * `share` of `shares`; nobody has asked for those that come first. There are none from `end` on. */
 typedef struct {
   const uint8_t *rows;
   long rowBytes;
@@ -71,6 +73,8 @@ typedef struct {
   uint8_t *sums;
   long sumBytes;
   int count, panelCount, steps, isLater;
+  const uint8_t *next, *end;
+  int share, shares, comeFirst;
 } block;
 
 /* Bytes of a number in memory: of a float, or of what has been rounded to bfloat16. */
@@ -128,7 +132,12 @@ static inline block place(const buffer *rows, const buffer *panels, const buffer
   b.count = row->min + row->extent < lastRow ? row->extent : lastRow - row->min;
   b.panelCount = (end < lastPanel ? end : lastPanel) - first;
   b.isLater = 0;
-  b.after = row->min == rows->axes[1].min ? b.panels + b.panelCount * b.panelBytes : 0;
+  b.next = b.panels + b.panelCount * b.panelBytes;
+  b.end = b.panels + (lastPanel - first) * b.panelBytes;
+  b.after = row->min == rows->axes[1].min ? b.next : 0;
+  b.share = (row->min - rows->axes[1].min) / MostRows;
+  b.shares = (rows->axes[1].extent + MostRows - 1) / MostRows;
+  b.comeFirst = first == panel->min;
   return b;
 }
 

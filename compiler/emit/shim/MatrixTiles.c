@@ -59,20 +59,49 @@ static void configureFor(const block *b) {
     configure(b->count, 0);
 }
 
-/* The panel after `panel`. */
-static const uint8_t *nextPanel(const block *b, int panel) {
-  return b->after && panel + 1 < b->panelCount ? b->panels + (panel + 1) * b->panelBytes : b->after;
+/* Lines of a panel that are asked for step by step: `pace` of each of its parts at a time, in 65,536ths.
+ * Lines of parts in pages of their own come faster than those of one. */
+typedef struct {
+  const uint8_t *panel; /* or null */
+  uint32_t first, pace;
+} lines;
+
+enum {
+  Parts = 4,            /* of a panel */
+  MostAhead = 128 << 10 /* bytes: farther away, the second cache may lose what has come */
+};
+
+/* The part `share` of `shares` of a panel's lines. */
+static inline lines shareOf(const uint8_t *panel, int steps, int share, int shares) {
+  enum { LinesOfStep = StepBytes / LineBytes / Parts };
+  uint32_t pace = ((uint32_t)(LinesOfStep << 16) + (uint32_t)shares - 1) / (uint32_t)shares;
+  lines l = {panel, pace * (uint32_t)(share * steps), pace};
+  return l;
 }
 
-/* Asks for the part of a panel that `step` stands for, so that it comes from memory while others are
- * multiplied. Lines of four parts of the panel, in pages of their own, come faster than those of one. */
-static inline void fetchPart(const uint8_t *panel, int step, int steps) {
-  enum { Parts = 4, PartBytes = StepBytes / Parts };
-  if (!panel)
+/* What is asked for while the rows of a block meet a panel: their share of the one that they meet as many
+ * panels later, or, where that is far away, theirs alone or nobody's before, all of the next one. */
+static inline lines wantedBy(const block *b, int panel) {
+  const lines none = {0, 0, 0};
+  if (b->shares > 1 && !b->comeFirst && b->next - b->panels <= MostAhead) {
+    const uint8_t *next = b->next + panel * b->panelBytes;
+    return next < b->end ? shareOf(next, b->steps, b->share, b->shares) : none;
+  }
+  if (!b->after)
+    return none;
+  const uint8_t *following = b->panels + (panel + 1) * b->panelBytes;
+  return shareOf(panel + 1 < b->panelCount ? following : b->after, b->steps, 0, 1);
+}
+
+/* Asks for what a step has, so that it comes from memory while others are multiplied. */
+static inline void fetchLines(const lines *l, int step, int steps) {
+  if (!l->panel)
     return;
+  const long partBytes = steps * (StepBytes / Parts);
+  uint32_t from = l->first + l->pace * (uint32_t)step, end = from + l->pace;
   for (int part = 0; part < Parts; ++part)
-    for (int line = 0; line < PartBytes; line += LineBytes)
-      FETCH(1, panel + (part * steps + step) * PartBytes + line);
+    for (uint32_t line = from >> 16; line < end >> 16; ++line)
+      FETCH(1, l->panel + part * partBytes + line * LineBytes);
 }
 
 /* Asks for a line of what few rows multiply some steps later, and the core brings those after it by itself.
@@ -111,10 +140,10 @@ static inline void fetchAhead(const uint8_t *step) {
     const uint8_t *upper = b->rows, *lower = b->rows + TileRows * b->rowBytes;                               \
     const uint8_t *columns = b->panels + panel * b->panelBytes;                                              \
     uint8_t *sums = b->sums + panel * GroupBytes, *below = sums + TileRows * b->sumBytes;                    \
-    const uint8_t *following = nextPanel(b, panel);                                                          \
+    const lines wanted = wantedBy(b, panel);                                                                 \
     LOAD_SUMS(sums, sums + TileBytes, below, below + TileBytes)                                              \
     for (int step = 0; step < b->steps; ++step) {                                                            \
-      fetchPart(following, step, b->steps);                                                                  \
+      fetchLines(&wanted, step, b->steps);                                                                   \
       LOAD_WEIGHTS(6, columns + step * StepBytes);                                                           \
       _tile_loadd(4, upper + step * TileBytes, b->rowBytes);                                                 \
       multiply(0, 4, 6);                                                                                     \
@@ -177,9 +206,11 @@ int attnc_multiply_bytes(buffer *rows, buffer *panels, int steps, buffer *sums) 
 
 /* One of several stages with the same rows, which begin at a multiple of `columns` and follow each other on
  * one thread. Only the first asks how tiles are configured: the core waits for all sums before it answers. */
-static int multiplyInTask(const block *b, const buffer *sums, int columns, void (*multiply)(const block *)) {
+static int multiplyInTask(block *b, const buffer *sums, int columns, void (*multiply)(const block *)) {
   if (b->count <= 0 || b->panelCount <= 0)
     return 0;
+  b->next = b->panels + columns / PanelColumns * b->panelBytes;
+  b->comeFirst = sums->axes[0].min < columns;
   if (sums->axes[0].min % columns == 0)
     configureFor(b);
   multiply(b);

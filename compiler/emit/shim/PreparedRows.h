@@ -16,7 +16,7 @@ enum { BlockSteps = 16, BlockWidth = BlockSteps * StepWidth };
  * of inputs, in an order that depends on the width alone. */
 static inline void prepareAndMultiply(block *b, int bytes, int width, void (*multiply)(const block *)) {
   uint8_t prepared[MostRows][BlockWidth * PreparedBytes] __attribute__((aligned(64)));
-  const uint8_t *from = b->rows, *columns = b->panels, *after = b->after;
+  const uint8_t *from = b->rows, *columns = b->panels, *after = b->after, *next = b->next;
   const long fromBytes = b->rowBytes;
   const int steps = stepsOf(width);
   b->rows = prepared[0];
@@ -29,6 +29,8 @@ static inline void prepareAndMultiply(block *b, int bytes, int width, void (*mul
     WRITE_OUT();
     b->panels = columns + first * StepBytes;
     b->isLater = first > 0;
+    if (next)
+      b->next = next + first * StepBytes;
     if (after) /* the next block of inputs, or the next columns */
       b->after = first + BlockSteps < steps ? b->panels + BlockSteps * StepBytes : after;
     multiply(b);
