@@ -25,7 +25,7 @@ struct AttentionMatch {
   mlir::Operation *products = nullptr; // query x key^T, or additive scores
   attn::MatmulOp context;
   attn::SoftmaxOp softmax;
-  mlir::Value result;
+  mlir::Value result; // the context, or that rounded
   mlir::Value scaled; // the products, or what `factor` makes of them: where the score function begins
   float factor = 1;
   bool onlyBounded = false;                   // scores are products that nothing but `masks` changes
