@@ -14,6 +14,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <iostream>
 #include <optional>
 
@@ -58,6 +60,18 @@ struct Measured {
   }
 };
 
+/// Of a number that was measured, no more digits than mean anything.
+std::string textOf(const Report &value) {
+  if (value.is_string())
+    return value.get<std::string>();
+  if (!value.is_number_float())
+    return value.dump();
+  std::array<char, 32> text;
+  const double number = value.get<double>();
+  std::snprintf(text.data(), text.size(), number < 1000 ? "%.4g" : "%.0f", number);
+  return text.data();
+}
+
 void printMeasured(const Measured &measured, bool json) {
   if (json) {
     std::cout << measured.report.dump() << '\n';
@@ -65,7 +79,7 @@ void printMeasured(const Measured &measured, bool json) {
   }
   for (const auto &[name, value] : measured.report.items())
     if (name != "kernels") // a table of their own
-      std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+      std::cout << name << ": " << textOf(value) << '\n';
   if (measured.profile)
     std::cout << '\n' << printProfile(*measured.profile);
 }

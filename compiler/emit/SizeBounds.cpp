@@ -35,6 +35,29 @@ bool isBelow(SizeAttr a, SizeAttr b) {
   });
 }
 
+/// Elements from the first one of a view to past its last one, or more. Of axes that enclose each other, as
+/// those of dense tensors do in some order, the outermost has all of them; the reaches of others, which
+/// strides of the caller may make, add up.
+SizeAttr reachOf(const BufferView &view) {
+  SmallVector<std::pair<SizeAttr, SizeAttr>, 4> axes; // extents and strides
+  for (auto [extent, stride] : llvm::zip_equal(view.extents, view.strides))
+    axes.emplace_back(extent, stride);
+  SizeAttr reach = SizeAttr::getConstant(view.offset.getContext(), 1);
+  for (;;) {
+    auto next = axes.end(); // the innermost of those that enclose what there is
+    for (auto axis = axes.begin(); axis != axes.end(); ++axis)
+      if (isBelow(reach, axis->second) && (next == axes.end() || isBelow(axis->second, next->second)))
+        next = axis;
+    if (next == axes.end())
+      break;
+    reach = next->first.times(next->second);
+    axes.erase(next);
+  }
+  for (auto [extent, stride] : axes)
+    reach = reach.plus(extent.times(stride));
+  return reach;
+}
+
 class BoundFinder {
 public:
   explicit BoundFinder(const PlannedSymbols &symbols) : symbols(symbols) {}
@@ -42,9 +65,8 @@ public:
   LogicalResult add(const CallBuffers &call) {
     attn::CallOp op = call.call;
     for (const BufferView &view : call.buffers)
-      for (auto [extent, stride] : llvm::zip_equal(view.extents, view.strides))
-        if (failed(add(extent.times(stride), MostElements, op, "elements of a buffer")))
-          return failure();
+      if (failed(add(reachOf(view), MostElements, op, "elements of a buffer")))
+        return failure();
     attn::KernelOp kernel = symbols.kernels.lookup(op.getKernelAttr().getAttr()).first;
     std::optional<AttentionMatch> attention = matchAttention(kernel);
     if (!attention)

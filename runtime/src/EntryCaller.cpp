@@ -180,9 +180,14 @@ void EntryCaller::addProfiles(std::chrono::nanoseconds passed) {
     whole.context.addProfile(lane.context, share);
 }
 
-void EntryCaller::callIn(Lane &lane, const char *entry, const std::vector<void *> &tensors) {
+int EntryCaller::findEntry(const char *entry) const {
   const int index = owner->manifest().findEntry(entry);
   check(index >= 0, ATTNRT_UNSUPPORTED, "the bundle has no entry '", entry, "'");
+  return index;
+}
+
+void EntryCaller::callIn(Lane &lane, const char *entry, const std::vector<void *> &tensors) {
+  const int index = findEntry(entry);
   const int64_t needed = owner->arenaBytes(index, lane.sizes);
   check(static_cast<uint64_t>(needed) <= lane.arena.size(), ATTNRT_INTERNAL, "entry '", entry, "' needs ",
         needed, " bytes of arena, but the session has ", lane.arena.size());

@@ -57,6 +57,8 @@ protected:
   /// A session is created with room for `value`, from 1 to `limit`.
   static void requireRoom(const char *what, int64_t value, int64_t limit);
 
+  /// The number of an entry; fails where the bundle has none of that name.
+  int findEntry(const char *entry) const;
   /// Bytes for the sizes of `whole`; 0 where the bundle has no such entry.
   int64_t arenaFor(const char *entry) const;
   void call(const char *entry, const std::vector<void *> &tensors) { callIn(whole, entry, tensors); }

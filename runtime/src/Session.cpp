@@ -91,12 +91,17 @@ void Session::allocate() {
   labels.resize(room.batch * mostPositions());
 }
 
-void Session::callFor(uint32_t use, const char *entry, const std::vector<void *> &tensors) {
+void Session::requireUse(uint32_t use, const char *entry) const {
   const char *name = use == ATTNRT_USE_DECODE   ? "ATTNRT_USE_DECODE"
                      : use == ATTNRT_USE_SAMPLE ? "ATTNRT_USE_SAMPLE"
                      : use == ATTNRT_USE_SCORE  ? "ATTNRT_USE_SCORE"
                                                 : "ATTNRT_USE_ATTEND";
   check((room.uses & use) != 0, ATTNRT_INVALID_ARGUMENT, "the session was created without ", name);
+  findEntry(entry);
+}
+
+void Session::callFor(uint32_t use, const char *entry, const std::vector<void *> &tensors) {
+  requireUse(use, entry);
   call(entry, tensors);
 }
 
@@ -332,6 +337,7 @@ std::vector<std::vector<float>> Session::score(std::span<const attnrt_ids> targe
 
 std::vector<std::vector<float>> Session::attend(std::span<const attnrt_ids> targets,
                                                 std::span<const attnrt_ids> sources) {
+  requireUse(ATTNRT_USE_ATTEND, "attend"); // only models with a source have it
   const size_t longest = placeTargets(targets, 1), padded = whole.sizes[sourcePlace];
   size(Target) = static_cast<int64_t>(longest);
   std::vector<float> all(targets.size() * longest * padded); // batch x target x source

@@ -69,6 +69,8 @@ private:
   void resolve();
   void allocate();
   int64_t arenaFor(uint32_t use, const char *entry) const;
+  /// Fails unless the session was created for `use` and the bundle has its entry.
+  void requireUse(uint32_t use, const char *entry) const;
   void callFor(uint32_t use, const char *entry, const std::vector<void *> &tensors);
   void placeStepArguments();
   bool hasPrompts() const { return !owner->decoder().hasSource; }

@@ -475,6 +475,12 @@ class Bench(BundleTest):
         self.assertEqual(512, json.loads(done.stdout)["sizes"]["key_row"])
         self.refuse(1, "'keys' has more than 2147483647 elements", "bench", bundle, "--sizes", sizes + "1000000000", "--values", "lengths=5")
 
+    def test_what_strides_reach_together_is_bounded(self):
+        bundle = self.folder / "windows"
+        self.assertEqual(0, attnc("compile", HERE.parents[1] / "examples/one-kernel/attention.yaml", "-o", bundle, "--target", "x86-64").returncode)
+        bounds = json.loads((bundle / "manifest.json").read_text())["entries"][0]["bounds"]
+        self.assertIn("64 + 8 * key_head + batch * key_batch + key * key_row", [bound["formula"] for bound in bounds])
+
     def test_inputs_of_whole_numbers_have_the_value_given(self):
         spec = self.folder / "masked.yaml"
         spec.write_text("graph:\n  name: g\n  inputs:\n    s: {shape: [batch, head: 1, query, key]}\n"

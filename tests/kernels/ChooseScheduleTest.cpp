@@ -76,6 +76,27 @@ TEST(ChooseScheduleTest, KeysAreSharedOutWhereTasksHaveAllHeads) {
   EXPECT_EQ(chooseStepAttention(cpu, inputs, 1).size(), 1u);
 }
 
+/// Whether keys and values in memory are read by functions of emit/shim, in blocks of queries.
+bool isExternal(const char *target, int width) {
+  AttentionInputs inputs = attentionInputs();
+  inputs.width = inputs.valueWidth = width;
+  for (int i = 0; i < 2; ++i)
+    inputs.memory.emplace_back(Halide::UInt(16), 4);
+  const CpuTarget cpu = describeCpu(Halide::Target(llvm::cantFail(parseTargets(target)).front().target));
+  const std::vector<AttentionSchedule> schedules = chooseAttention(cpu, inputs);
+  return llvm::all_of(schedules, [](const AttentionSchedule &each) { return each.tiles.external; });
+}
+
+TEST(ChooseScheduleTest, RoundedAttentionIsExternalWhereInstructionsMultiplyPairs) {
+  for (const char *target : {"zen4", "zen5", "amx"}) {
+    EXPECT_TRUE(isExternal(target, 64)) << target;
+    EXPECT_TRUE(isExternal(target, 128)) << target;
+    EXPECT_FALSE(isExternal(target, 129)) << target;
+  }
+  for (const char *target : {"avx2", "avx512", "vnni"})
+    EXPECT_FALSE(isExternal(target, 64)) << target;
+}
+
 /// Columns of a task that 32 rows meet while they stay in the first cache, by AMX; 0: they do not stay.
 int columnsOfTask(int in, int group, bool areRounded) {
   const CpuTarget cpu = describeCpu(Halide::Target(llvm::cantFail(parseTargets("amx")).front().target));

@@ -390,7 +390,7 @@ std::vector<KernelCase> roundedAttentionCases() {
   auto lengths = [](int64_t batch, int64_t query) {
     return Sizes{{"batch", batch}, {"query", query}, {"key", query}};
   };
-  for (int width : {3, 72, 64, 20}) // the last ones for all variants
+  for (int width : {3, 72, 64, 20})
     for (bool causal : {false, true})
       cases.push_back(ofRounded(
           attentionCase(width, causal, !causal, {lengths(1, 1), lengths(3, 37), lengths(2, 300)}), width));

@@ -35,6 +35,14 @@ TEST(ThreadPool, EveryIndexRunsOnce) {
   }
 }
 
+/// False where that takes ten seconds: a test that waits for another thread fails then, and does not hang.
+bool isSetSoon(const std::atomic<bool> &flag) {
+  const auto start = std::chrono::steady_clock::now();
+  while (!flag && std::chrono::steady_clock::now() - start < std::chrono::seconds(10))
+    std::this_thread::yield();
+  return flag;
+}
+
 /// What a thread wrote in one loop lies in its caches in the next. Loops of a number of tasks that was never
 /// seen are not known to be short.
 TEST(ThreadPool, ThreadsBeginWithTheirOwnPart) {
@@ -42,13 +50,14 @@ TEST(ThreadPool, ThreadsBeginWithTheirOwnPart) {
   const auto caller = std::this_thread::get_id();
   for (int count = 2; count < 100; ++count) {
     std::atomic<int> firstOfOther{-1};
+    std::atomic<bool> hasOtherBegun{false};
     runLoop(pool, 0, count, [&](int i) {
       int none = -1;
-      if (std::this_thread::get_id() != caller)
+      if (std::this_thread::get_id() != caller) {
         firstOfOther.compare_exchange_strong(none, i);
-      while (i == 0 && firstOfOther < 0) // the caller waits in its first task
-        std::this_thread::yield();
-      return 0;
+        hasOtherBegun = true;
+      }
+      return i == 0 && !isSetSoon(hasOtherBegun) ? 1 : 0; // the caller waits in its first task
     });
     ASSERT_EQ(count / 2, firstOfOther);
   }
@@ -140,14 +149,6 @@ TEST(ThreadPool, ServesMoreCallersAtOnceThanLoopsAreShared) {
   for (std::thread &caller : callers)
     caller.join();
   EXPECT_EQ(40 * 50 * 5, runs);
-}
-
-/// False where that takes ten seconds: a test that waits for another thread fails then, and does not hang.
-bool isSetSoon(const std::atomic<bool> &flag) {
-  const auto start = std::chrono::steady_clock::now();
-  while (!flag && std::chrono::steady_clock::now() - start < std::chrono::seconds(10))
-    std::this_thread::yield();
-  return flag;
 }
 
 /// Much longer than threads look for work, or for the end of a loop: there is no other way to see them

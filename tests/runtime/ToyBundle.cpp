@@ -111,21 +111,26 @@ int32_t beginStep(const attnrt_invocation &call) {
                                       : 0;
 }
 
-/// One row of `step`, as a task of a parallel loop.
-int stepRow(attnrt_kernel_context *, int row, uint8_t *closure) {
-  const attnrt_invocation &call = **reinterpret_cast<const attnrt_invocation **>(closure);
-  State state(call);
-  const int64_t count = call.sizes[Candidate];
-  const std::vector<float> all = spread(rowHash(call, state, row));
+/// The `count` best tokens of a row.
+void writeBest(const std::vector<float> &all, int64_t count, float *scores, int32_t *candidates) {
   std::vector<int32_t> order(targetVocabulary);
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
             [&](int32_t a, int32_t b) { return all[a] != all[b] ? all[a] > all[b] : a < b; });
   for (int64_t c = 0; c < count; ++c) {
     const bool isListed = c < trace().listed;
-    tensor<float>(call, 5)[row * count + c] = isListed ? all[order[c]] + trace().shift : -2e30f;
-    tensor<int32_t>(call, 6)[row * count + c] = isListed ? order[c] : -1;
+    scores[c] = isListed ? all[order[c]] + trace().shift : -2e30f;
+    candidates[c] = isListed ? order[c] : -1;
   }
+}
+
+/// One row of `step`, as a task of a parallel loop.
+int stepRow(attnrt_kernel_context *, int row, uint8_t *closure) {
+  const attnrt_invocation &call = **reinterpret_cast<const attnrt_invocation **>(closure);
+  State state(call);
+  const int64_t count = call.sizes[Candidate];
+  writeBest(spread(rowHash(call, state, row)), count, tensor<float>(call, 5) + row * count,
+            tensor<int32_t>(call, 6) + row * count);
   return 0;
 }
 
@@ -134,6 +139,44 @@ int32_t step(const attnrt_invocation *call) {
     return code;
   return call->context->parallel_for(call->context, stepRow, 0, static_cast<int>(call->sizes[Row]),
                                      reinterpret_cast<uint8_t *>(&call));
+}
+
+/// Without a source: `positions` are where prompts begin, 0; each is read into a slot of its own.
+int32_t prefill(const attnrt_invocation *call) {
+  State state(*call);
+  const int64_t length = call->sizes[Length];
+  for (int64_t b = 0; b < call->sizes[Part]; ++b)
+    for (int64_t k = 0; k < length; ++k)
+      state.cached(call->sizes[First] + b, tensor<int32_t>(*call, 1)[b] + k) =
+          tensor<int32_t>(*call, 0)[b * length + k];
+  return 0;
+}
+
+int32_t promptStep(const attnrt_invocation *call) {
+  State state(*call);
+  const int64_t capacity = call->sizes[Capacity], count = call->sizes[Candidate];
+  const int32_t *positions = tensor<int32_t>(*call, 1), *ancestors = tensor<int32_t>(*call, 2);
+  for (int64_t row = 0; row < call->sizes[Row]; ++row)
+    state.cached(row, positions[row]) = tensor<int32_t>(*call, 0)[row];
+  for (int64_t row = 0; row < call->sizes[Row]; ++row) {
+    Ids history;
+    for (int32_t k = 0; k <= positions[row]; ++k)
+      history.push_back(state.cached(ancestors[row * capacity + k], k));
+    writeBest(nextLogProbabilities(history), count, tensor<float>(*call, 3) + row * count,
+              tensor<int32_t>(*call, 4) + row * count);
+  }
+  return 0;
+}
+
+int32_t promptScore(const attnrt_invocation *call) {
+  const int64_t length = call->sizes[Target];
+  const int32_t *ids = tensor<int32_t>(*call, 0), *labels = tensor<int32_t>(*call, 1);
+  for (int64_t b = 0; b < call->sizes[Batch]; ++b)
+    for (int64_t t = 0; t < length; ++t) {
+      const Ids history(ids + b * length, ids + b * length + t + 1);
+      tensor<float>(*call, 2)[b * length + t] = nextLogProbabilities(history)[labels[b * length + t]];
+    }
+  return 0;
 }
 
 int32_t logits(const attnrt_invocation *call) {
@@ -232,6 +275,25 @@ Json entryList() {
                     Json::array({tensorInfo("attention", "f32", {"batch", "target", "source"})}), "64")};
 }
 
+/// Of the toy without a source.
+Json promptEntryList() {
+  const Json targets = tensorInfo("target_ids", "i32", {"batch", "target"});
+  return {entryInfo(
+              "prefill",
+              {tensorInfo("source_ids", "i32", {"part", "length"}), tensorInfo("positions", "i32", {"part"})},
+              Json::array(), "64"),
+          entryInfo("step",
+                    {tensorInfo("ids", "i32", {"row", 1}), tensorInfo("positions", "i32", {"row"}),
+                     tensorInfo("ancestors", "i32", {"row", "capacity"})},
+                    {tensorInfo("scores", "f32", {"row", 1, "candidate"}),
+                     tensorInfo("candidates", "i32", {"row", 1, "candidate"})},
+                    "64"),
+          entryInfo("score", {targets, tensorInfo("labels", "i32", {"batch", "target"})},
+                    Json::array({tensorInfo("log_probabilities", "f32", {"batch", "target"})}), "64")};
+}
+
+constexpr attnrt_entry promptEntries[] = {
+    {"prefill", prefill, otherArena}, {"step", promptStep, otherArena}, {"score", promptScore, otherArena}};
 constexpr attnrt_entry entries[] = {{"encode", encode, encodeArena},
                                     {"step", step, stepArena},
                                     {"logits", logits, otherArena},
@@ -250,6 +312,10 @@ std::vector<float> nextLogProbabilities(const Ids &source, const Ids &history) {
   return spread(hashOf(source, history));
 }
 
+std::vector<float> nextLogProbabilities(const Ids &history) {
+  return spread(hashIds(history.data(), history.size()));
+}
+
 float nextLogSum(const Ids &source, const Ids &history) {
   return logSumOf(spreadLogits(hashOf(source, history)));
 }
@@ -261,6 +327,10 @@ Trace &trace() {
 
 attnrt_descriptor withHash(const char *hash) {
   return {ATTNRT_ABI_VERSION, 5, 2, 1, "toy", entries, variants, stateBytes, hash};
+}
+
+attnrt_descriptor promptDescriptor(const char *hash) {
+  return {ATTNRT_ABI_VERSION, 3, 2, 1, "toy", promptEntries, variants, stateBytes, hash};
 }
 
 const attnrt_descriptor *descriptor() {
@@ -327,6 +397,16 @@ Json manifest() {
         {"tensors", {weight("a", 0), weight("b", 64)}}}},
       {"golden", Json::object()},
   };
+}
+
+Json promptManifest() {
+  Json json = manifest();
+  json["kind"] = "decoder";
+  json["entries"] = promptEntryList();
+  json["vocabulary"]["source"] = targetVocabulary;
+  json["tokenizer"]["source"] = json["tokenizer"]["target"];
+  json["tokens"]["start"] = json["tokens"]["source_unknown"] = json["tokens"]["source_end"] = nullptr;
+  return json;
 }
 
 std::string sealed(std::string text) {

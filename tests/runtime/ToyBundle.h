@@ -26,6 +26,9 @@ constexpr int32_t pad = 0, start = 1, end = 2;
 /// The log-probabilities of the token after `history` (which begins with the start token).
 std::vector<float> nextLogProbabilities(const Ids &source, const Ids &history);
 
+/// Those of the toy without a source; `history` begins with the prompt.
+std::vector<float> nextLogProbabilities(const Ids &history);
+
 /// What these are below the logits.
 float nextLogSum(const Ids &source, const Ids &history);
 
@@ -42,6 +45,10 @@ struct Trace {
 Trace &trace();
 
 extern const attnrt_descriptor *descriptor();
+
+/// The code of the toy without a source, whose manifest is `promptManifest`.
+attnrt_descriptor promptDescriptor(const char *hash);
+nlohmann::ordered_json promptManifest();
 
 /// A bundle's folder without the library, removed at the end.
 class Folder {

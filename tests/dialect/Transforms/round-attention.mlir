@@ -155,6 +155,34 @@ func.func @computes(%x: !wide) -> !square {
   return %2 : !square
 }
 
+// One query multiplies in float32, whatever the product says, and so do keys that are read by it and by many.
+// CHECK-LABEL: @computes_for_one_query(
+func.func @computes_for_one_query(%x: !wide, %one: !q) -> (!of_source, !square) {
+  // CHECK-NOT: attn.round
+  %0 = attn.fused(%x) : (!wide) -> !wide {
+  ^bb0(%in: !wide):
+    %1 = attn.scale %in by 2.0 : !wide
+    attn.yield %1 : !wide
+  }
+  %k = attn.slice %0 at 8 width 8 : (!wide) -> !x
+  %keys = attn.split_heads %k into 2 : (!x) -> !heads
+  // CHECK: attn.matmul {{.*}} transposed rounded : (tensor<?x2x1x4xf32, {{.*}}>, tensor<?x2x?x4xf32
+  %2 = attn.fused(%one, %keys) : (!q, !heads) -> !of_source {
+  ^bb0(%left: !q, %right: !heads):
+    %5 = attn.matmul %left, %right transposed rounded : (!q, !heads) -> !of_source
+    %6 = attn.softmax %5 : !of_source
+    attn.yield %6 : !of_source
+  }
+  // CHECK: attn.matmul {{.*}} transposed rounded : (tensor<?x2x?x4xf32, {{.*}}>, tensor<?x2x?x4xf32
+  %3 = attn.fused(%keys) : (!heads) -> !square {
+  ^bb0(%both: !heads):
+    %5 = attn.matmul %both, %both transposed rounded : (!heads, !heads) -> !square
+    %6 = attn.softmax %5 : !square
+    attn.yield %6 : !square
+  }
+  return %2, %3 : !of_source, !square
+}
+
 // Not where something else reads a part of it, or a product that does not round or is not attention's.
 // CHECK-LABEL: @computes_for_others(
 func.func @computes_for_others(%x: !wide) -> (!square, !square, !x, !square) {
