@@ -36,6 +36,8 @@ public:
     if (in.keyStart)
       buildFirstKey();
     buildSeen();
+    if (tiles.widenedFor > 0)
+      buildWidened();
     buildProducts();
     buildScores();
     buildMaximum();
@@ -114,8 +116,30 @@ private:
   }
   Expr inBlock(const RDom &tiledKeys) const { return tiledKeys.y * tiles.keyTile + tiledKeys.x; }
 
+  /// Keys that all blocks of queries see: the first one, which has them widened, sees what the others do.
+  void buildWidened() {
+    s.widened = overTiledKeys("widened");
+    Expr key = readable(s.block * tiles.keys + inBlock(s.widened));
+    auto widen = [&](Func &wide, const Tensor &narrow, int group) {
+      wide(s.width, s.key, s.block, s.queryBlocks, s.head, s.batch) = undef<float>();
+      wide(s.width, inBlock(s.widened), s.block, s.queryBlocks, s.head, s.batch) =
+          narrow.at({s.width, key, s.head / group, s.batch});
+    };
+    s.wideKeys = Func("wideKeys");
+    widen(s.wideKeys, in.key, in.keyGroup);
+    s.wideValues = Func("wideValues");
+    widen(s.wideValues, in.value, in.valueGroup);
+  }
+
+  /// A number of keys or values; `key`: in its block.
+  Expr numberOf(const Tensor &memory, const Func &wide, int group, Expr column, Expr key) const {
+    if (tiles.widenedFor > 0)
+      return wide(column, key, s.block, s.queryBlock / tiles.widenedFor, s.head, s.batch);
+    return memory.at({column, readable(s.block * tiles.keys + key), s.head / group, s.batch});
+  }
+
   Expr term(Expr query, Expr column, Expr key) const {
-    Expr other = in.key.at({column, key, s.head / in.keyGroup, s.batch});
+    Expr other = numberOf(in.key, s.wideKeys, in.keyGroup, column, key);
     return in.term ? in.term(query, other, column, s.head) : query * other;
   }
 
@@ -139,7 +163,7 @@ private:
     if (tiles.external)
       return buildExternalProducts(at);
     s.turned(s.query, s.width, s.queryBlock, s.head, s.batch) = scaledQuery(s.width);
-    Expr key = readable(firstOfTile(s.tile) + s.keyInTile);
+    Expr key = s.tile * tiles.keyTile + s.keyInTile;
     if (oneQuery())
       return buildProductsByLane(key, at);
     s.inner = RDom(0, in.width, "inner");
@@ -274,8 +298,7 @@ private:
     s.blockContext = Func("blockContext");
     std::vector<Var> at = {s.width, s.query, s.block, s.queryBlock, s.head, s.batch};
     RDom mixed = overTiledKeys("mixed");
-    Expr key = readable(s.block * tiles.keys + inBlock(mixed));
-    Expr value = in.value.at({s.width, key, s.head / in.valueGroup, s.batch});
+    Expr value = numberOf(in.value, s.wideValues, in.valueGroup, s.width, inBlock(mixed));
     Expr weight = s.weights(s.query, inBlock(mixed), s.block, s.queryBlock, s.head, s.batch);
     s.blockContext(at) = 0.f;
     s.blockContext(at) = plus(s.blockContext(at), weight * value);

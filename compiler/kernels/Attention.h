@@ -43,6 +43,7 @@ struct AttentionInputs {
   Halide::ImageParam slots;
   int keyAxis = 1;            // of `memory`, with slots: 1, or 2 in width x key head x key x slot
   bool onlyBounded = false;   // a query sees exactly the keys from its own `keyStart` to its own `keyEnd`
+  bool areRounded = false;    // keys and values are bfloat16 in memory
   bool headsAreTasks = false; // one head a task: batches may be small, and a head's keys lie together
   int width = 0;              // of queries and keys
   int valueWidth = 0;
@@ -67,8 +68,10 @@ struct AttentionTiles {
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
   bool attendsAlone = false;                   // `external` does all of attention, by bounds
-  int spanHeads = 0;  // of a task that has one span of a row's keys; 0: tasks have all keys
-  int serves = 0;     // inputs of up to so many; the last tiles of a list serve any number
+  int widenedFor =
+      0;             // blocks of queries that share keys and values as floats; 0: each reads them as they lie
+  int spanHeads = 0; // of a task that has one span of a row's keys; 0: tasks have all keys
+  int serves = 0;    // inputs of up to so many; the last tiles of a list serve any number
   int longerThan = 0; // and of more keys
 
   bool operator==(const AttentionTiles &) const = default;
@@ -82,9 +85,11 @@ struct AttentionStages {
   Halide::Func seen;     // block ...: 1 where some query may see a key; where that is not known from bounds
   Halide::Func scaled;   // width x query: the block of queries, factor applied, that an external stage turns
   Halide::Func turned;   // query x width: the same, turned (external: query x pair x panel of queries, words)
-  Halide::Func partials; // lane x key x block ...: products by lane (one by one only)
-  Halide::Func products; // query x key in tile x tile x block ...
-  Halide::Func scores;   // query x key x block ...
+  Halide::Func wideKeys; // width x key x block x blocks of queries ...: floats of what is rounded in memory
+  Halide::Func wideValues;    // alike
+  Halide::Func partials;      // lane x key x block ...: products by lane (one by one only)
+  Halide::Func products;      // query x key in tile x tile x block ...
+  Halide::Func scores;        // query x key x block ...
   Halide::Func blockMaximum;  // query x block ...
   Halide::Func keptMaximum;   // query x block ...: the same, until the task ends
   Halide::Func maximumBefore; // query x block ...: of the blocks before
@@ -103,8 +108,9 @@ struct AttentionStages {
   Halide::Expr context;       // at (width, query, head, batch)
   Halide::Var width{"width"}, pair{"pair"}, panel{"panel"}, lane{"lane"}, side{"side"}, span{"span"},
       query{"query"}, keyInTile{"keyInTile"}, key{"key"}, tile{"tile"}, block{"block"},
-      queryBlock{"queryBlock"}, head{"head"}, batch{"batch"};
+      queryBlock{"queryBlock"}, queryBlocks{"queryBlocks"}, head{"head"}, batch{"batch"};
   Halide::RDom looked;      // seen: x: key at once, y: keys, z: query
+  Halide::RDom widened;     // wideKeys, wideValues: x: key in tile, y: tile
   Halide::RDom inner;       // products: over the width
   Halide::RDom acrossLanes; // products: over the lanes of partials
   Halide::RDom tiledKeys;   // x: key in tile, y: tile

@@ -19,6 +19,8 @@ void PipelineBuilder::readCaches(mlir::Value key, mlir::Value value, AttentionIn
   inputs.keyAxis = key.getDefiningOp<attn::LookupOp>() ? 2 : 1;
 }
 
+static bool isRounded(mlir::Value value) { return typeOf(value).getElementType().isBF16(); }
+
 AttentionInputs PipelineBuilder::attentionInputs(const AttentionMatch &match) {
   mlir::Value query = match.products->getOperand(0), key = match.products->getOperand(1);
   attn::MatmulOp context = match.context;
@@ -37,6 +39,7 @@ AttentionInputs PipelineBuilder::attentionInputs(const AttentionMatch &match) {
     readCaches(key, context.getRhs(), inputs);
   inputs.queryFactor = match.onlyBounded ? match.factor * Log2E : match.factor;
   inputs.onlyBounded = match.onlyBounded;
+  inputs.areRounded = isRounded(key) && isRounded(context.getRhs());
   inputs.headsAreTasks =
       queries.isDynamicDim(1) || (kernel->hasAttr("attn.graph") && queries.getDimSize(1) > 1);
   inputs.width = widthOf(query);
@@ -94,8 +97,8 @@ void PipelineBuilder::buildAttentionKernel(const AttentionMatch &match) {
     return match.onlyBounded ? score : score * Log2E;
   };
   inputs.stored = [&](const Expr &context) {
-    bool isRounded = typeOf(match.result).getElementType().isBF16();
-    return isRounded ? storable(match.result, Halide::reinterpret<float>(bfloatBits(context))) : context;
+    return isRounded(match.result) ? storable(match.result, Halide::reinterpret<float>(bfloatBits(context)))
+                                   : context;
   };
   boundKeys(match, inputs);
   inputs.mayBeSeen = [&](const Coordinates &at) { return region.mayBeSeen(softmax.getScores(), at); };

@@ -125,13 +125,28 @@ static AttentionSchedule chooseExternal(const CpuTarget &cpu, int width, int val
   return {tiles, width, valueWidth, cpu.lanes};
 }
 
+/// Whether all queries of a row see the same keys.
+static bool seeTheSame(const AttentionInputs &inputs) {
+  Halide::Var query("query"), batch("batch");
+  return inputs.onlyBounded && !inputs.keyStart &&
+         !Halide::Internal::expr_uses_var(inputs.keyEnd(query, batch), query.name());
+}
+
+/// Lets the blocks of queries of a task share keys and values that are widened first: those of a head as wide
+/// as StageColumns take 128 KiB of the stack.
+static void widenFirst(AttentionSchedule &schedule) {
+  schedule.tiles.widenedFor = schedule.blocksPerTask;
+  schedule.manyKeys = 0;
+}
+
 // Products: `keyTile` keys by one or two vectors of queries, as many sums as a matmul's tile has. Context:
 // `contextRows` x `contextColumns`, counted alike. 128 keys x 32 queries of scores are 16 KiB, and so is
 // what is mixed up to a width of 128; wider heads take fewer queries. What a task keeps of its blocks, turned
 // queries, contexts and maxima, is at most 272 KiB. A chosen tile of the context that is more sums than there
 // are registers is slow, no more.
-static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int valueWidth,
+static AttentionSchedule chooseBlocks(const CpuTarget &cpu, const AttentionInputs &inputs,
                                       const ScheduleChoice &choice) {
+  const int width = inputs.width, valueWidth = inputs.valueWidth;
   int lanes = attentionLanes(cpu, width, valueWidth);
   AttentionSchedule schedule{{}, width, valueWidth};
   int queries = cpu.lanes * 2;
@@ -154,6 +169,8 @@ static AttentionSchedule chooseBlocks(const CpuTarget &cpu, int width, int value
     schedule.contextColumns =
         lanesDividing(valueWidth / lanes, std::max(1, secondNumberOf(word) / lanes)) * lanes;
   }
+  if (inputs.areRounded && std::max(width, valueWidth) <= StageColumns && seeTheSame(inputs))
+    widenFirst(schedule);
   return schedule;
 }
 
@@ -172,7 +189,7 @@ static std::vector<int> externalBlocks(bool attendsAlone, const ScheduleChoice &
 std::vector<AttentionSchedule> chooseAttention(const CpuTarget &cpu, const AttentionInputs &inputs,
                                                const ScheduleChoice &choice) {
   if (inputs.memory.empty() || !canBeExternal(cpu, inputs.width, inputs.valueWidth))
-    return {chooseBlocks(cpu, inputs.width, inputs.valueWidth, choice)};
+    return {chooseBlocks(cpu, inputs, choice)};
   std::vector<AttentionSchedule> schedules;
   for (int queries : externalBlocks(inputs.onlyBounded, choice)) {
     schedules.push_back(chooseExternal(cpu, inputs.width, inputs.valueWidth, queries));

@@ -97,6 +97,18 @@ TEST(ChooseScheduleTest, RoundedAttentionIsExternalWhereInstructionsMultiplyPair
     EXPECT_FALSE(isExternal(target, 64)) << target;
 }
 
+TEST(ChooseScheduleTest, RoundedKeysAreWidenedOnceWhereAllQueriesSeeTheSame) {
+  const CpuTarget cpu = describeCpu(Halide::Target(llvm::cantFail(parseTargets("avx2")).front().target));
+  AttentionInputs inputs = attentionInputs();
+  const auto blocks = [&] { return chooseAttention(cpu, inputs).front().tiles.widenedFor; };
+  EXPECT_EQ(blocks(), 0);
+  inputs.areRounded = true;
+  inputs.keyEnd = [](Halide::Expr, Halide::Expr) { return Halide::Expr(7); };
+  EXPECT_EQ(blocks(), 8);
+  inputs.keyEnd = [](Halide::Expr lastQuery, Halide::Expr) { return lastQuery + 1; };
+  EXPECT_EQ(blocks(), 0);
+}
+
 /// Columns of a task that 32 rows meet while they stay in the first cache, by AMX; 0: they do not stay.
 int columnsOfTask(int in, int group, bool areRounded) {
   const CpuTarget cpu = describeCpu(Halide::Target(llvm::cantFail(parseTargets("amx")).front().target));

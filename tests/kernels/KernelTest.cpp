@@ -84,11 +84,12 @@ KernelCase caseCalled(const std::string &name, const std::vector<KernelCase> &ca
 /// Where nothing is rounded, one case shows that it is not, and others read what has been.
 std::vector<KernelCase> roundedCasesOf(const Variant &variant) {
   std::vector<KernelCase> cases = roundedAttentionCases();
-  if (!variant.roundsRows())
-    return {caseCalled("attention_4_padding_rounded", cases),
-            caseCalled("attention_20_padding_rounded_rounded_of_bf16", cases),
-            caseCalled("attention_20_causal_rounded_rounded_of_bf16", cases)};
-  return cases;
+  if (variant.roundsRows())
+    return cases;
+  std::vector<KernelCase> some = {caseCalled("attention_4_padding_rounded", cases)};
+  for (const char *held : {"20_padding", "20_causal", "64_padding", "72_padding"})
+    some.push_back(caseCalled("attention_" + std::string(held) + "_rounded_rounded_of_bf16", cases));
+  return some;
 }
 
 /// What the variant has to itself: in float32 alone others repeat AVX2's or AVX-512's schedules.

@@ -72,7 +72,8 @@ int attnc_turn_bfloat_vectors(buffer *queries, int width, buffer *words) {
 
 int attnc_score_bfloat_vectors(buffer *input, buffer *queries, int width, int keys, int group, int count,
                                buffer *sums) {
-  return scoreRounded(input, queries, width, keys, group, count, sums, multiplyBlock);
+  scoring s = {input, queries, width, keys, group, count, sums};
+  return scoreRounded(&s, multiplyBlock);
 }
 
 int attnc_mix_bfloat_vectors(buffer *scores, buffer *maxima, buffer *input, buffer *range, int width,

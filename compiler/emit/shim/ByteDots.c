@@ -23,7 +23,7 @@ static inline void store(uint8_t *to, vector sums) { _mm256_storeu_si256((__m256
 /* rows: bytes, `steps` times 64; panels: 4 x 32 x groups x panels of whole numbers; sums: 32-bit columns x
  * rows. */
 int attnc_multiply_byte_dots(buffer *rows, buffer *panels, int steps, buffer *sums) {
-  if (!rows->host || !panels->host || !sums->host)
+  if (isBoundsQuery(rows, panels, sums))
     return answer(rows, panels, sums, steps * TileBytes, steps * TileRows);
   block b = place(rows, panels, sums, 1);
   multiplyPanels(&b, steps * TileRows);

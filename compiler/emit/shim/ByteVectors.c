@@ -143,7 +143,7 @@ static void multiplyBlock(const block *b, const signedRows *rows) {
 /* rows: bytes, `steps` times 64; panels: 4 x 32 x groups x panels of whole numbers; sums of products of bytes
  * less 128: 32-bit columns x rows. */
 int NAMED(attnc_multiply_byte_vectors)(buffer *rows, buffer *panels, int steps, buffer *sums) {
-  if (!rows->host || !panels->host || !sums->host)
+  if (isBoundsQuery(rows, panels, sums))
     return answer(rows, panels, sums, steps * TileBytes, steps * TileRows);
   block b = place(rows, panels, sums, 1);
   const uint8_t *columns = b.panels, *after = b.after;

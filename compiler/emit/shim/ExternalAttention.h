@@ -108,30 +108,41 @@ static inline int countPanels(const buffer *result, const axis *query, int queri
   return ((left < query->extent ? left : query->extent) + PanelColumns - 1) / PanelColumns;
 }
 
-/* Scores of a block of queries with a tile of keys. queries: see turnRounded; sums: float query x key x tile
- * x block ...; `keys` of a block; `count`: queries in all. */
-static inline int scoreRounded(buffer *input, buffer *queries, int width, int keys, int group, int count,
-                               buffer *sums, void (*multiply)(const block *)) {
-  if (!input->host || !queries->host || !sums->host) {
-    if (!input->host)
-      askForKeys(input, sums, width, group);
-    askAlike(queries, 2, sums);
-    ask(&queries->axes[0], 0, PanelColumns);
-    ask(&queries->axes[1], 0, stepsOf(width) * TileRows);
-    ask(&queries->axes[2], 0, sums->axes[0].extent / PanelColumns);
-    return 0;
-  }
-  memory found = findKeys(input, sums, firstOfBlock(sums, keys), group);
+/* Scores of a block of queries with a tile of keys. */
+typedef struct {
+  buffer *input;   /* keys */
+  buffer *queries; /* see turnRounded */
+  int width, keys; /* of a key; of a block, in all */
+  int group;       /* heads that share one of `input` */
+  int count;       /* queries in all */
+  buffer *sums;    /* float query x key x tile x block ... */
+} scoring;
+
+static inline int askForScoring(const scoring *s) {
+  if (!s->input->host)
+    askForKeys(s->input, s->sums, s->width, s->group);
+  askAlike(s->queries, 2, s->sums);
+  ask(&s->queries->axes[0], 0, PanelColumns);
+  ask(&s->queries->axes[1], 0, stepsOf(s->width) * TileRows);
+  ask(&s->queries->axes[2], 0, s->sums->axes[0].extent / PanelColumns);
+  return 0;
+}
+
+static inline int scoreRounded(const scoring *s, void (*multiply)(const block *)) {
+  if (isBoundsQuery(s->input, s->queries, s->sums))
+    return askForScoring(s);
+  const buffer *sums = s->sums;
+  memory found = findKeys(s->input, sums, firstOfBlock(sums, s->keys), s->group);
   int first = sums->axes[2].min * PanelColumns, left = found.count - first;
   block b = {.rows = found.rows + first * found.stride,
              .rowBytes = found.stride,
-             .panels = queries->host,
-             .panelBytes = queries->axes[2].stride * 4L,
+             .panels = s->queries->host,
+             .panelBytes = s->queries->axes[2].stride * 4L,
              .sums = sums->host,
              .sumBytes = sums->axes[1].stride * 4L,
              .count = left < PanelColumns ? left : PanelColumns,
-             .panelCount = countPanels(sums, &sums->axes[0], count)};
-  multiplyPrepared(&b, found.bytes, width, multiply);
+             .panelCount = countPanels(sums, &sums->axes[0], s->count)};
+  multiplyPrepared(&b, found.bytes, s->width, multiply);
   return 0;
 }
 
@@ -236,9 +247,8 @@ typedef struct {
   buffer *sums;    /* of weights, alike, in column 0 */
 } mixing;
 
-static inline int isQuery(const mixing *m) {
-  return !m->scores->host || !m->maxima->host || !m->input->host || !m->range->host || !m->context->host ||
-         !m->sums->host;
+static inline int isMixingQuery(const mixing *m) {
+  return isBoundsQuery(m->scores, m->maxima, m->input) || isBoundsQuery(m->range, m->context, m->sums);
 }
 
 static inline int askForMixing(const mixing *m) {
@@ -274,7 +284,7 @@ static inline void mixPanel(const mixing *m, block b, int query,
 static inline int mixRounded(const mixing *m,
                              void (*arrange)(block *b, const uint8_t *weights, uint8_t *spare),
                              void (*multiply)(const block *)) {
-  if (isQuery(m))
+  if (isMixingQuery(m))
     return askForMixing(m);
   uint8_t panels[StageColumns / PanelColumns][WeightBytes] __attribute__((aligned(64)));
   memory found = findKeys(m->input, m->context, firstOfBlock(m->context, m->keys), m->group);

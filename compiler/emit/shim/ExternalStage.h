@@ -93,25 +93,25 @@ static inline void askAlike(buffer *input, int first, const buffer *sums) {
     ask(&input->axes[from], sums->axes[to].min, sums->axes[to].extent);
 }
 
+/* Whether Halide asks for bounds: buffers have no memory then. */
+static inline int isBoundsQuery(const buffer *rows, const buffer *panels, const buffer *sums) {
+  return !rows->host || !panels->host || !sums->host;
+}
+
 /* Answers a bounds query. Tiles may reach past the last row and the last panel, which are not read: only the
  * first of each is asked for. */
 static inline int answer(buffer *rows, buffer *panels, const buffer *sums, int width, int depth) {
   if (!rows->host) {
-    rows->axes[0].min = 0;
-    rows->axes[0].extent = width;
-    rows->axes[1].min = sums->axes[1].min;
-    rows->axes[1].extent = 1;
+    ask(&rows->axes[0], 0, width);
+    ask(&rows->axes[1], sums->axes[1].min, 1);
   }
   if (!panels->host) {
-    axis *last = &panels->axes[panels->rank - 1];
-    for (int i = 0; i + 1 < panels->rank; ++i)
-      panels->axes[i].min = 0;
-    panels->axes[panels->rank - 2].extent = depth;
-    panels->axes[panels->rank - 3].extent = PanelColumns;
-    if (panels->rank > 3)
-      panels->axes[0].extent = 4;
-    last->min = sums->axes[0].min / PanelColumns;
-    last->extent = 1;
+    const int rank = panels->rank;
+    if (rank > 3)
+      ask(&panels->axes[0], 0, 4);
+    ask(&panels->axes[rank - 3], 0, PanelColumns);
+    ask(&panels->axes[rank - 2], 0, depth);
+    ask(&panels->axes[rank - 1], sums->axes[0].min / PanelColumns, 1);
   }
   return 0;
 }

@@ -22,7 +22,7 @@ static inline void store(uint8_t *to, vector sums) { _mm256_storeu_ps((float *)t
 
 /* rows: floats x `width`; panels: 32 x inputs x panels of floats; sums: float columns x rows. */
 int attnc_multiply_float_vectors(buffer *rows, buffer *panels, int width, buffer *sums) {
-  if (!rows->host || !panels->host || !sums->host)
+  if (isBoundsQuery(rows, panels, sums))
     return answer(rows, panels, sums, width, width);
   block b = place(rows, panels, sums, FloatBytes);
   multiplyPanels(&b, width);
@@ -85,7 +85,7 @@ static void multiplyWidened(const block *b, int first, int inputs, int bytes, co
 
 /* The same of bfloat16. rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words. */
 int attnc_multiply_widened_vectors(buffer *rows, buffer *panels, int width, buffer *sums) {
-  if (!rows->host || !panels->host || !sums->host)
+  if (isBoundsQuery(rows, panels, sums))
     return answer(rows, panels, sums, width, stepsOf(width) * TileRows);
   int bytes = bytesOf(rows);
   block b = place(rows, panels, sums, bytes);

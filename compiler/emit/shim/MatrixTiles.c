@@ -195,7 +195,7 @@ DEFINE_BLOCK(multiplyBfloats, _tile_dpbf16ps)
 
 /* rows: bytes, filled up to whole steps; panels: 4 x 32 x groups x panels; sums: int32 columns x rows. */
 int attnc_multiply_bytes(buffer *rows, buffer *panels, int steps, buffer *sums) {
-  if (!rows->host || !panels->host || !sums->host)
+  if (isBoundsQuery(rows, panels, sums))
     return answer(rows, panels, sums, steps * TileBytes, steps * TileRows);
   block b = place(rows, panels, sums, 1);
   b.steps = steps;
@@ -219,7 +219,7 @@ static int multiplyInTask(block *b, const buffer *sums, int columns, void (*mult
 
 /* As attnc_multiply_bytes, of `columns` of a task. */
 int attnc_multiply_bytes_of_task(buffer *rows, buffer *panels, int steps, int columns, buffer *sums) {
-  if (!rows->host || !panels->host || !sums->host)
+  if (isBoundsQuery(rows, panels, sums))
     return answer(rows, panels, sums, steps * TileBytes, steps * TileRows);
   block b = place(rows, panels, sums, 1);
   b.steps = steps;
@@ -233,7 +233,7 @@ int attnc_multiply_bfloats(buffer *rows, buffer *panels, int width, buffer *sums
 
 /* As attnc_multiply_bfloats, of rows of bfloat16 by `columns` of a task. */
 int attnc_multiply_bfloats_of_task(buffer *rows, buffer *panels, int width, int columns, buffer *sums) {
-  if (!rows->host || !panels->host || !sums->host)
+  if (isBoundsQuery(rows, panels, sums))
     return answer(rows, panels, sums, width, stepsOf(width) * TileRows);
   block b = place(rows, panels, sums, BfloatBytes);
   b.steps = stepsOf(width);
@@ -257,7 +257,8 @@ int attnc_turn_bfloats(buffer *queries, int width, buffer *words) {
 
 int attnc_score_bfloats(buffer *input, buffer *queries, int width, int keys, int group, int count,
                         buffer *sums) {
-  return scoreRounded(input, queries, width, keys, group, count, sums, multiplyBfloats);
+  scoring s = {input, queries, width, keys, group, count, sums};
+  return scoreRounded(&s, multiplyBfloats);
 }
 
 int attnc_mix_bfloats(buffer *scores, buffer *maxima, buffer *input, buffer *range, int width, int keys,

@@ -53,7 +53,7 @@ static inline void multiplyPrepared(block *b, int bytes, int width, void (*multi
 /* rows: floats or bfloat16 x `width`; panels: 32 x pairs x panels of words; sums: float columns x rows. */
 static inline int multiplyPairs(buffer *rows, buffer *panels, int width, buffer *sums,
                                 void (*multiply)(const block *)) {
-  if (!rows->host || !panels->host || !sums->host)
+  if (isBoundsQuery(rows, panels, sums))
     return answer(rows, panels, sums, width, stepsOf(width) * TileRows);
   block b = place(rows, panels, sums, bytesOf(rows));
   multiplyPrepared(&b, bytesOf(rows), width, multiply);

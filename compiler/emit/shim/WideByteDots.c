@@ -20,7 +20,7 @@ enum { OneRowPanels = 4, GroupNumbers = 1 };
 /* rows: bytes, `steps` times 64; panels: 4 x 32 x groups x panels of whole numbers; sums: 32-bit columns x
  * rows. */
 int attnc_multiply_byte_dots_wide(buffer *rows, buffer *panels, int steps, buffer *sums) {
-  if (!rows->host || !panels->host || !sums->host)
+  if (isBoundsQuery(rows, panels, sums))
     return answer(rows, panels, sums, steps * TileBytes, steps * TileRows);
   block b = place(rows, panels, sums, 1);
   b.steps = steps;

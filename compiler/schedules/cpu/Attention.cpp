@@ -43,6 +43,8 @@ public:
       return scheduleAttended();
     scheduleTask();
     scheduleState();
+    if (tiles.widenedFor > 0)
+      scheduleWidened();
     scheduleScores();
     scheduleSoftmax();
     if (tiles.external)
@@ -210,6 +212,23 @@ private:
         .vectorize(s.width, tiles.lanes)
         .unroll(s.width)
         .never_partition_all();
+  }
+
+  /// Once for all blocks of queries of a task, by the first of them: Halide sees that the others need the
+  /// same.
+  void scheduleWidened() {
+    for (auto [wide, columns] : {std::pair(&s.wideKeys, p.width), std::pair(&s.wideValues, p.valueWidth)}) {
+      wide->store_in(MemoryType::Stack).store_at(result, level).compute_at(visit);
+      wide->bound(s.width, 0, columns).bound(s.key, 0, tiles.keys).bound_storage(s.block, 1);
+      wide->bound_storage(s.queryBlocks, 1).bound_extent(s.head, 1).bound_extent(s.batch, 1);
+      wide->update()
+          .reorder(s.width, s.widened.x, s.widened.y)
+          .rename(s.widened.y, guarded("Widened"))
+          .vectorize(s.width, tiles.lanes)
+          .unroll(s.width)
+          .unroll(s.widened.x)
+          .never_partition_all();
+    }
   }
 
   void scheduleScores() {
