@@ -16,6 +16,7 @@
 #include "compiler/emit/LowerEntries.h"
 #include "compiler/emit/WriteBundle.h"
 #include "compiler/spec/PrintSpec.h"
+#include "compiler/spec/Words.h"
 #include "compiler/tune/ScheduleFile.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -89,6 +90,21 @@ llvm::Expected<std::vector<WeightError>> writeAt(const std::string &place, const
   return errors;
 }
 
+/// `; 'avx9' is no target of attnc` for each such name in the file.
+std::string unknownTargets(const ScheduleRecords &records) {
+  std::string text, last;
+  for (const auto &[names, record] : records) {
+    if (names.first == last)
+      continue;
+    last = names.first;
+    if (llvm::Expected<std::vector<CpuVariant>> known = parseTargets(last); !known) {
+      llvm::consumeError(known.takeError());
+      text += "; " + quote(last) + " is no target of attnc";
+    }
+  }
+  return text;
+}
+
 /// What the file of schedules has for kernels of `planned`; nothing after errors on stderr.
 std::optional<KernelSchedules> findSchedules(const std::string &file, mlir::ModuleOp planned,
                                              llvm::ArrayRef<CpuVariant> variants) {
@@ -112,7 +128,7 @@ std::optional<KernelSchedules> findSchedules(const std::string &file, mlir::Modu
   if (const size_t others = records->size() - schedules.size(); others > 0)
     std::cout << "; " << others << (others == 1 ? " record is" : " records are")
               << " for other kernels or targets";
-  std::cout << "\n";
+  std::cout << unknownTargets(*records) << "\n";
   return schedules;
 }
 
