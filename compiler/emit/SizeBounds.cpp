@@ -39,10 +39,12 @@ bool isBelow(SizeAttr a, SizeAttr b) {
 /// those of dense tensors do in some order, the outermost has all of them; the reaches of others, which
 /// strides of the caller may make, add up.
 SizeAttr reachOf(const BufferView &view) {
+  const SizeAttr one = SizeAttr::getConstant(view.offset.getContext(), 1);
   SmallVector<std::pair<SizeAttr, SizeAttr>, 4> axes; // extents and strides
   for (auto [extent, stride] : llvm::zip_equal(view.extents, view.strides))
-    axes.emplace_back(extent, stride);
-  SizeAttr reach = SizeAttr::getConstant(view.offset.getContext(), 1);
+    if (extent != one)
+      axes.emplace_back(extent, stride);
+  SizeAttr reach = one;
   for (;;) {
     auto next = axes.end(); // the innermost of those that enclose what there is
     for (auto axis = axes.begin(); axis != axes.end(); ++axis)

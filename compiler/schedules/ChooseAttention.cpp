@@ -132,10 +132,13 @@ static bool seeTheSame(const AttentionInputs &inputs) {
          !Halide::Internal::expr_uses_var(inputs.keyEnd(query, batch), query.name());
 }
 
-/// Lets the blocks of queries of a task share keys and values that are widened first: those of a head as wide
-/// as StageColumns take 128 KiB of the stack.
+/// Lets the blocks of queries of a task share keys and values that are widened first: 64 queries, for which
+/// that is little work, and no more, so that there are tasks for many threads. Those of a head as wide as
+/// StageColumns take 128 KiB of the stack.
 static void widenFirst(AttentionSchedule &schedule) {
-  schedule.tiles.widenedFor = schedule.blocksPerTask;
+  constexpr int queriesOfTask = 64;
+  const int blocks = std::max(1, queriesOfTask / schedule.tiles.queries);
+  schedule.tiles.widenedFor = schedule.blocksPerTask = std::min(schedule.blocksPerTask, blocks);
   schedule.manyKeys = 0;
 }
 

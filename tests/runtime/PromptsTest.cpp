@@ -18,6 +18,7 @@ const std::vector<Ids> prompts{{3, 4, 5, 3}, {6}, {5, 5}, {4, 3, 6, 6, 5, 4, 3}}
 class Prompts : public testing::Test {
 protected:
   Prompts() {
+    toy::resetTrace();
     const std::string text = toy::sealed(toy::promptManifest().dump(1));
     folder.write("manifest.json", text);
     attnrt::api::check(attnrt_manifest_hash(text.size(), text.data(), hash));

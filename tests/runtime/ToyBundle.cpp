@@ -325,6 +325,14 @@ Trace &trace() {
   return one;
 }
 
+void resetTrace() {
+  trace().encodes = trace().steps = 0;
+  trace().rows = trace().encoded = 0;
+  trace().failAtStep = trace().failAtEncode = -1;
+  trace().listed = targetVocabulary;
+  trace().shift = 0;
+}
+
 attnrt_descriptor withHash(const char *hash) {
   return {ATTNRT_ABI_VERSION, 5, 2, 1, "toy", entries, variants, stateBytes, hash};
 }

@@ -43,6 +43,8 @@ struct Trace {
   std::atomic<float> shift{0}; // of the log-probabilities of steps
 };
 Trace &trace();
+/// As before any test.
+void resetTrace();
 
 extern const attnrt_descriptor *descriptor();
 

@@ -19,15 +19,7 @@ inline const std::vector<Ids> &testSources() {
 
 class Fixture : public testing::Test {
 protected:
-  Fixture() : model(descriptor(), folder.path()) {
-    trace().encodes = 0;
-    trace().steps = 0;
-    trace().rows = trace().encoded = 0;
-    trace().failAtStep = -1;
-    trace().failAtEncode = -1;
-    trace().listed = targetVocabulary;
-    trace().shift = 0;
-  }
+  Fixture() : model(descriptor(), folder.path()) { resetTrace(); }
 
   attnrt::api::Session session(int batch, int beam, int target, int threads = 1) const {
     attnrt_session_options options = model.sessionOptions();

@@ -1,8 +1,8 @@
 //===- Attention.cpp - schedule of attention on CPUs ------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// A task is a block of queries of one head and batch row, or several where keys are many, or, one by one, a
-// query of some heads that lie side by side, or one span of its keys.
+// A task is a block of queries of one head and batch row, or several where keys are many or widened first,
+// or, one by one, a query of some heads that lie side by side, or one span of its keys.
 
 #include "compiler/kernels/Archetype.h"
 #include "compiler/kernels/Math.h"
