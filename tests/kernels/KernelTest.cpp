@@ -86,10 +86,14 @@ std::vector<KernelCase> roundedCasesOf(const Variant &variant) {
   std::vector<KernelCase> cases = roundedAttentionCases();
   if (variant.roundsRows())
     return cases;
-  std::vector<KernelCase> some = {caseCalled("attention_4_padding_rounded", cases)};
-  for (const char *held : {"20_padding_rounded", "20_causal_rounded", "64_padding_rounded",
-                           "72_padding_rounded", "64", "128_padding", "8_over_2_64x64", "2_over_2_20x72"})
-    some.push_back(caseCalled("attention_" + std::string(held) + "_rounded_of_bf16", cases));
+  std::vector<KernelCase> some;
+  for (const char *name : {"4_padding_rounded", "20_padding_rounded_rounded_of_bf16",
+                           "20_causal_rounded_rounded_of_bf16", "128_padding_rounded_of_bf16"})
+    some.push_back(caseCalled("attention_" + std::string(name), cases));
+  if (variant.hasOwnFloatAttention()) // what is widened first
+    for (const char *name :
+         {"64_padding_rounded", "72_padding_rounded", "64", "8_over_2_64x64", "2_over_2_20x72"})
+      some.push_back(caseCalled("attention_" + std::string(name) + "_rounded_of_bf16", cases));
   return some;
 }
 
@@ -280,7 +284,7 @@ TEST_P(KernelTest, AttentionChoicesChangeNoBits) {
   if (GetParam().roundsRows())
     for (const char *name : {"attention_64_causal_rounded", "attention_documents_window_64_rounded"})
       checkChoices(caseCalled(name, roundedAttentionCases()), GetParam());
-  else // what is widened first
+  else if (GetParam().hasOwnFloatAttention()) // what is widened first
     checkChoices(caseCalled("attention_64_padding_rounded_rounded_of_bf16", roundedAttentionCases()),
                  GetParam());
 }
