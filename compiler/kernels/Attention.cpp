@@ -131,15 +131,15 @@ private:
     widen(s.wideValues, in.value, in.valueGroup);
   }
 
-  /// A number of keys or values; `key`: in its block.
-  Expr numberOf(const Tensor &memory, const Func &wide, int group, Expr column, Expr key) const {
+  /// An element of keys or values; `key`: in its block.
+  Expr elementOf(const Tensor &memory, const Func &wide, int group, Expr column, Expr key) const {
     if (tiles.widenedFor > 0)
       return wide(column, key, s.block, s.queryBlock / tiles.widenedFor, s.head, s.batch);
     return memory.at({column, readable(s.block * tiles.keys + key), s.head / group, s.batch});
   }
 
   Expr term(Expr query, Expr column, Expr key) const {
-    Expr other = numberOf(in.key, s.wideKeys, in.keyGroup, column, key);
+    Expr other = elementOf(in.key, s.wideKeys, in.keyGroup, column, key);
     return in.term ? in.term(query, other, column, s.head) : query * other;
   }
 
@@ -298,7 +298,7 @@ private:
     s.blockContext = Func("blockContext");
     std::vector<Var> at = {s.width, s.query, s.block, s.queryBlock, s.head, s.batch};
     RDom mixed = overTiledKeys("mixed");
-    Expr value = numberOf(in.value, s.wideValues, in.valueGroup, s.width, inBlock(mixed));
+    Expr value = elementOf(in.value, s.wideValues, in.valueGroup, s.width, inBlock(mixed));
     Expr weight = s.weights(s.query, inBlock(mixed), s.block, s.queryBlock, s.head, s.batch);
     s.blockContext(at) = 0.f;
     s.blockContext(at) = plus(s.blockContext(at), weight * value);

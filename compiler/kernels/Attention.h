@@ -68,10 +68,9 @@ struct AttentionTiles {
   bool inOrder = false; // sums are strict: of few terms, and where no instruction multiplies and adds
   const ExternalAttention *external = nullptr; // null: Halide's loops add up products, in float32
   bool attendsAlone = false;                   // `external` does all of attention, by bounds
-  int widenedFor =
-      0;             // blocks of queries that share keys and values as floats; 0: each reads them as they lie
-  int spanHeads = 0; // of a task that has one span of a row's keys; 0: tasks have all keys
-  int serves = 0;    // inputs of up to so many; the last tiles of a list serve any number
+  int widenedFor = 0; // blocks of queries that share widened keys and values; 0: they are read as they lie
+  int spanHeads = 0;  // of a task that has one span of a row's keys; 0: tasks have all keys
+  int serves = 0;     // inputs of up to so many; the last tiles of a list serve any number
   int longerThan = 0; // and of more keys
 
   bool operator==(const AttentionTiles &) const = default;
@@ -85,7 +84,7 @@ struct AttentionStages {
   Halide::Func seen;     // block ...: 1 where some query may see a key; where that is not known from bounds
   Halide::Func scaled;   // width x query: the block of queries, factor applied, that an external stage turns
   Halide::Func turned;   // query x width: the same, turned (external: query x pair x panel of queries, words)
-  Halide::Func wideKeys; // width x key x block x blocks of queries ...: floats of what is rounded in memory
+  Halide::Func wideKeys; // width x key x block x blocks of queries ...: of bfloat16, as floats
   Halide::Func wideValues;    // alike
   Halide::Func partials;      // lane x key x block ...: products by lane (one by one only)
   Halide::Func products;      // query x key in tile x tile x block ...
