@@ -33,8 +33,8 @@ template <typename T> struct AlignedAllocator {
 
 struct DeviceArray::Layout {
   std::vector<uint8_t, AlignedAllocator<uint8_t>> memory;
-  std::vector<bool> isElement; // by byte
-  std::vector<int64_t> places; // of each element of the array, in its order, in bytes
+  std::vector<uint8_t> isElement; // by byte
+  std::vector<int64_t> places;    // of each element of the array, in its order, in bytes
   std::vector<int64_t> shape;
   halide_type_t type;                   // of one element; bfloat16 are bits to kernels
   std::vector<halide_dimension_t> dims; // fastest first
@@ -80,10 +80,31 @@ static double read(const uint8_t *place, halide_type_t type) {
   return type.code == halide_type_float ? std::bit_cast<float>(word) : word;
 }
 
-/// Where output `out` and input `in` of a matrix in panels lie, in elements.
-static int64_t placeInPanels(const std::vector<int64_t> &extents, int64_t out, int64_t in) {
-  int64_t columns = extents[2], group = extents.size() > 3 ? extents[3] : 1;
-  return ((out / columns * extents[1] + in / group) * columns + out % columns) * group + in % group;
+/// Where the elements of a matrix (outputs x inputs) in panels lie, in its order, in elements.
+static std::vector<int64_t> placesInPanels(const std::vector<int64_t> &shape,
+                                           const std::vector<int64_t> &extents) {
+  const int64_t columns = extents[2], group = extents.size() > 3 ? extents[3] : 1;
+  std::vector<int64_t> places;
+  for (int64_t out = 0; out < shape[0]; ++out) {
+    const int64_t first = (out / columns * extents[1] * columns + out % columns) * group;
+    for (int64_t in = 0; in < shape[1]; ++in)
+      places.push_back(first + in / group * columns * group + in % group);
+  }
+  return places;
+}
+
+/// The same of any other value; `strides` begin with the last axis's.
+static std::vector<int64_t> placesByStrides(const std::vector<int64_t> &shape,
+                                            const std::vector<int64_t> &strides) {
+  std::vector<int64_t> places = {0};
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    std::vector<int64_t> finer;
+    for (int64_t place : places)
+      for (int64_t i = 0; i < shape[axis]; ++i)
+        finer.push_back(place + i * strides[shape.size() - 1 - axis]);
+    places = std::move(finer);
+  }
+  return places;
 }
 
 DeviceArray::DeviceArray(mlir::RankedTensorType type, const reference::Array &array, int64_t rowGap)
@@ -109,23 +130,16 @@ DeviceArray::DeviceArray(mlir::RankedTensorType type, const reference::Array &ar
   span = std::max<int64_t>(span, 0);
   if (weight && rank == 1)
     span = llvm::alignTo(span, 32);
-  for (int64_t i = 0; i < span * bytes + 2 * Guard; ++i)
-    l.memory.push_back(GuardBits[i % 4]);
+  l.memory.resize(span * bytes + 2 * Guard);
+  for (size_t i = 0; i < l.memory.size(); ++i)
+    l.memory[i] = GuardBits[i % 4];
   l.isElement.assign(l.memory.size(), false);
   if (isPanels || (weight && rank == 1)) // the weight file pads with zeros
     std::fill(l.memory.begin() + Guard, l.memory.end() - Guard, 0);
-  for (int64_t i = 0; i < array.size(); ++i) {
-    int64_t rest = i, element = 0;
-    if (isPanels)
-      element = placeInPanels(extents, i / array.shape[1], i % array.shape[1]);
-    else
-      for (int64_t axis = 0; axis < rank; ++axis) {
-        element += rest % extents[rank - 1 - axis] * strides[axis];
-        rest /= extents[rank - 1 - axis];
-      }
-    int64_t place = Guard + element * bytes;
-    l.places.push_back(place);
-    std::fill_n(l.isElement.begin() + place, bytes, true);
+  l.places = isPanels ? placesInPanels(array.shape, extents) : placesByStrides(array.shape, strides);
+  for (size_t i = 0; i < l.places.size(); ++i) {
+    int64_t &place = l.places[i] = Guard + l.places[i] * bytes;
+    std::fill_n(l.isElement.begin() + place, bytes, 1);
     write(&l.memory[place], l.type, array.values[i]);
   }
   l.buffer.host = l.memory.data() + Guard;
