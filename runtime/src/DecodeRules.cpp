@@ -217,7 +217,7 @@ int DecodeRules::candidatesForSearch() const {
   if (alternatives)
     return std::max(search.candidatesWanted(), search.nBest);
   // An earlier group can make as many tokens worse as it has hypotheses.
-  return groups > 1 ? groups * static_cast<int>(search.continuationsKept()) : search.candidatesWanted();
+  return groups > 1 ? (groups - 1) * search.beam + search.usefulCandidates() : search.candidatesWanted();
 }
 
 int DecodeRules::candidatesWanted() const { return candidatesForSearch() + tokens.forbiddable(); }

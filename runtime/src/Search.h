@@ -44,8 +44,11 @@ struct SearchRules {
   bool isEnd(int32_t id) const { return std::find(ends.begin(), ends.end(), id) != ends.end(); }
   /// How many continuations a beam looks at: so many that enough of them go on. (Transformers')
   size_t continuationsKept() const { return (1 + ends.size()) * beam; }
+  /// How many candidates of one hypothesis a beam can make use of: with every end token among them, as many
+  /// as the beam has hypotheses go on, and whatever is worse is neither kept nor among the first `beam`.
+  int usefulCandidates() const { return beam + static_cast<int>(ends.size()); }
   /// How many candidates the search needs of each hypothesis.
-  int candidatesWanted() const { return beam == 1 ? 1 : static_cast<int>(continuationsKept()); }
+  int candidatesWanted() const { return beam == 1 ? 1 : usefulCandidates(); }
 };
 
 /// A hypothesis of the next step: `parent` is its place among those of this step.

@@ -254,11 +254,11 @@ void Session::setSource(int64_t longest) {
     whole.sizes[sourcePlace] = longest;
 }
 
-/// (1 + ends) for each hypothesis of the beam, and those that may turn out to be forbidden (the end token
-/// among them).
+/// As many as the beam has hypotheses, the end tokens, and those that may turn out to be forbidden (the end
+/// tokens among them).
 int Session::mostCandidates() const {
   const int64_t ends = owner->decoder().tokens.ends.size();
-  const int64_t wanted = (1 + ends) * room.beam + room.suppressed + ends;
+  const int64_t wanted = room.beam + ends + room.suppressed + ends;
   return static_cast<int>(std::min<int64_t>(owner->decoder().targetVocabulary, wanted));
 }
 

@@ -1,5 +1,5 @@
 /* sessions.c - many threads on one model: each has a session of its own and must find what one alone found,
- * bit for bit. SPDX-License-Identifier: Apache-2.0
+ * bit for bit, also where it may read all logits, as wide beams then do. SPDX-License-Identifier: Apache-2.0
  *
  *   sessions BUNDLE SENTENCE... */
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { threads = 4, repeats = 3, most_sentences = 16, most_tokens = 64, beam = 4 };
+enum { threads = 4, repeats = 3, most_sentences = 16, most_tokens = 64, beam = 16 };
 
 struct request {
   const attnrt_model *model;
@@ -20,17 +20,18 @@ struct request {
 struct worker {
   const struct request *request;
   attnrt_pool *pool; /* or null, for threads of its own */
+  uint32_t uses;
   const attnrt_result *wanted;
   int succeeded;
 };
 
-static attnrt_session *open_session(const struct request *request, attnrt_pool *pool) {
+static attnrt_session *open_session(const struct request *request, attnrt_pool *pool, uint32_t uses) {
   attnrt_session_options options;
   attnrt_session_options_init(request->model, &options);
   options.batch = (int32_t)request->count;
   options.beam = beam;
   options.source = most_tokens;
-  options.uses = ATTNRT_USE_DECODE;
+  options.uses = uses;
   options.threads = 2;
   options.pool = pool;
   attnrt_session *session;
@@ -60,7 +61,7 @@ static int are_equal(const attnrt_result *a, const attnrt_result *b, size_t sent
 
 static void *work(void *argument) {
   struct worker *worker = argument;
-  attnrt_session *session = open_session(worker->request, worker->pool);
+  attnrt_session *session = open_session(worker->request, worker->pool, worker->uses);
   worker->succeeded = session != 0;
   for (int repeat = 0; worker->succeeded && repeat < repeats; ++repeat) {
     attnrt_result *result = decode(worker->request, session);
@@ -77,7 +78,8 @@ static int count_failures(const struct request *request, attnrt_pool *pool, cons
   struct worker workers[threads];
   int failures = 0;
   for (int i = 0; i < threads; ++i) {
-    workers[i] = (struct worker){request, i % 2 ? pool : 0, wanted, 0};
+    const uint32_t uses = ATTNRT_USE_DECODE | (i < threads / 2 ? 0 : ATTNRT_USE_SAMPLE);
+    workers[i] = (struct worker){request, i % 2 ? pool : 0, uses, wanted, 0};
     if (pthread_create(&handles[i], 0, work, &workers[i]) != 0)
       return threads;
   }
@@ -103,7 +105,7 @@ int main(int count, char **arguments) {
       return 2;
   }
   attnrt_pool *pool;
-  attnrt_session *alone = open_session(&request, 0);
+  attnrt_session *alone = open_session(&request, 0, ATTNRT_USE_DECODE);
   attnrt_result *wanted = alone ? decode(&request, alone) : 0;
   if (!wanted || attnrt_pool_create(2, &pool) != ATTNRT_OK)
     return 2;

@@ -223,31 +223,6 @@ TEST_F(Searches, ContradictionsAreRefused) {
   EXPECT_EQ(ATTNRT_OUT_OF_RANGE, statusOfDecode([](auto &o) { o.return_alternatives = 1; })); // 4 x 4 > 4
 }
 
-/// Many candidates are found in all logits where the session has room for them.
-TEST_F(Searches, WideBeamsFindTheSameWithAndWithoutRoomForLogits) {
-  attnrt_decode_options options = model.decodeOptions();
-  options.beam = options.n_best = 7; // 14 candidates and 3 that may be forbidden
-  const int32_t suppressed[] = {3, 4, 5};
-  options.suppressed = suppressed;
-  options.suppressed_count = 3;
-  std::vector<std::vector<std::vector<attnrt::api::Hypothesis>>> found;
-  for (const uint32_t uses : {uint32_t(ATTNRT_USE_DECODE), uint32_t(ATTNRT_USE_DECODE | ATTNRT_USE_SAMPLE)}) {
-    attnrt_session_options room = model.sessionOptions();
-    room.batch = static_cast<int32_t>(testSources().size());
-    room.beam = options.beam;
-    room.uses = uses;
-    found.push_back(attnrt::api::Session(model, room).decode(testSources(), options));
-  }
-  ASSERT_EQ(found[0].size(), found[1].size());
-  for (size_t s = 0; s < found[0].size(); ++s) {
-    ASSERT_EQ(found[0][s].size(), found[1][s].size());
-    for (size_t rank = 0; rank < found[0][s].size(); ++rank) {
-      EXPECT_EQ(found[0][s][rank].ids, found[1][s][rank].ids);
-      EXPECT_EQ(found[0][s][rank].score, found[1][s][rank].score);
-    }
-  }
-}
-
 TEST_F(Searches, AttentionIsThereOnlyIfItWasAskedFor) {
   attnrt_session_options room = model.sessionOptions();
   room.uses = ATTNRT_USE_DECODE;
