@@ -175,7 +175,7 @@ void addSamplingFlags(CLI::App &command, DecodingFlags &flags) {
       .add_option("--temperature", flags.temperature, "Above 1 flattens, below 1 sharpens the distribution")
       ->check(numberIn(ranges::temperature))
       ->group(group);
-  command.add_option("--seed", flags.seed, "Seed and place among the lines fix a line's samples")
+  command.add_option("--seed", flags.seed, "Seed and place among the decoded lines fix a line's samples")
       ->check(wholeIn(ranges::seed))
       ->group(group);
 }

@@ -187,12 +187,10 @@ void Runner::decodeBatch(const std::vector<size_t> &batch, std::vector<Sentence>
     sentenceNumber += batch.size();
     return;
   } catch (const attnrt::api::Error &error) {
-    const bool isSentences = error.status == ATTNRT_INVALID_ARGUMENT || error.status == ATTNRT_OUT_OF_RANGE;
-    if (!isSentences)
+    if (!isMistakeOfLine(error))
       throw;
     if (batch.size() == 1) {
       sentences[batch[0]].mistake = error.what();
-      ++sentenceNumber;
       return;
     }
   }

@@ -41,6 +41,8 @@ public:
       throw CLI::ValidationError("--vectors", "'" + model.name() + "' has no pooler");
     if (options.fillsMasks && manifest["tokens"]["mask"].is_null())
       throw CLI::ValidationError("--fill-mask", "'" + model.name() + "' names no mask token");
+    if (const Json &words = manifest["vocabulary"]["source"]; options.fillsMasks && options.nBest > words)
+      throw CLI::ValidationError("--n-best", "'" + model.name() + "' has " + words.dump() + " words");
   }
 
   int run();
@@ -55,12 +57,12 @@ private:
   Ids tokenize(const std::string &text) const;
   EncoderLine readLine(const std::string &line) const;
   void check(const EncoderLine &line) const;
-  void printVectors(const Batch &batch);
+  void printVectors(const Batch &batch, size_t first);
   void printVector(const EncoderLine &line, size_t number, const float *hidden, const float *pooled) const;
   void printRows(const EncoderLine &line, size_t number, const std::vector<std::vector<float>> &rows) const;
   std::vector<Mask> predict(const EncoderLine &line);
   void printFilled(const EncoderLine &line, size_t number);
-  void print(const Batch &batch);
+  bool print(const Batch &batch, size_t first);
   std::string write(const EncoderLine &line, const Ids &ids) const;
   Session &sessionFor(const Batch &batch);
 
@@ -168,7 +170,7 @@ void EncoderRunner::printVector(const EncoderLine &line, size_t number, const fl
   printRows(line, number, rows);
 }
 
-void EncoderRunner::printVectors(const Batch &batch) {
+void EncoderRunner::printVectors(const Batch &batch, size_t first) {
   std::vector<Ids> sources, types;
   for (const EncoderLine *line : batch)
     if (!line->ids.empty()) {
@@ -187,10 +189,10 @@ void EncoderRunner::printVectors(const Batch &batch) {
   size_t next = 0;
   for (size_t i = 0; i < batch.size(); ++i) {
     if (batch[i]->ids.empty()) {
-      options.json ? printJson({{"line", lineNumber + i + 1}, {"ids", Ids()}}) : void(std::cout << '\n');
+      options.json ? printJson({{"line", first + i}, {"ids", Ids()}}) : void(std::cout << '\n');
       continue;
     }
-    printVector(*batch[i], lineNumber + i + 1, isPooled ? nullptr : hidden[next].data(),
+    printVector(*batch[i], first + i, isPooled ? nullptr : hidden[next].data(),
                 isPooled ? &pooled[next * model.width()] : nullptr);
     ++next;
   }
@@ -233,6 +235,10 @@ std::string EncoderRunner::write(const EncoderLine &line, const Ids &ids) const 
 
 /// The n-th line has the n-th best token in each mask.
 void EncoderRunner::printFilled(const EncoderLine &line, size_t number) {
+  if (line.ids.empty() && !options.json) {
+    std::cout << std::string(options.nBest, '\n');
+    return;
+  }
   const std::vector<Mask> masks = line.ids.empty() ? std::vector<Mask>() : predict(line);
   Json json = {{"line", number}, {"outputs", Json::array()}};
   for (size_t rank = 0; !masks.empty() && rank < static_cast<size_t>(options.nBest); ++rank) {
@@ -257,19 +263,29 @@ void EncoderRunner::printFilled(const EncoderLine &line, size_t number) {
     printJson(json);
 }
 
-void EncoderRunner::print(const Batch &batch) {
-  try {
-    if (!options.fillsMasks)
-      printVectors(batch);
-    for (size_t i = 0; options.fillsMasks && i < batch.size(); ++i)
-      if (batch[i]->ids.empty() && !options.json)
-        std::cout << std::string(options.nBest, '\n');
-      else
-        printFilled(*batch[i], lineNumber + i + 1);
-  } catch (const std::exception &error) {
-    failAtLines(lineNumber + 1, batch.size(), error.what());
+/// Line `first` and those after it; whether all were good. Where a batch fails, its lines are printed one by
+/// one: to find out which of them it is.
+bool EncoderRunner::print(const Batch &batch, size_t first) {
+  bool isGood = true;
+  if (!options.fillsMasks || batch.size() == 1) {
+    try {
+      options.fillsMasks ? printFilled(*batch[0], first) : printVectors(batch, first);
+      std::cout.flush();
+      return true;
+    } catch (const attnrt::api::Error &error) {
+      if (!isMistakeOfLine(error))
+        throw;
+      if (batch.size() == 1) {
+        tellMistake(first, error.what(), options.skipsBadLines);
+        const EncoderLine none;
+        print({&none}, first);
+        return false;
+      }
+    }
   }
-  std::cout.flush();
+  for (size_t i = 0; i < batch.size(); ++i)
+    isGood &= print({batch[i]}, first + i);
+  return isGood;
 }
 
 int EncoderRunner::run() {
@@ -294,7 +310,7 @@ int EncoderRunner::run() {
       }
       batch.push_back(&line);
     }
-    print(batch);
+    isGood &= print(batch, lineNumber + 1);
     if (batch.size() < lines.size())
       failAtLines(lineNumber + lines.size(), 1, lines.back().mistake);
   }

@@ -40,6 +40,10 @@ void tellMistake(size_t line, const std::string &message, bool skipsBadLines) {
   std::cerr << "attnc: error: line " << line << ": " << message << "\n";
 }
 
+bool isMistakeOfLine(const attnrt::api::Error &error) {
+  return error.status == ATTNRT_INVALID_ARGUMENT || error.status == ATTNRT_OUT_OF_RANGE;
+}
+
 void printJson(const nlohmann::ordered_json &json) {
   std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
@@ -183,19 +187,21 @@ Session &GrowingSession::forLengths(size_t source, size_t target) {
     if (wanted > static_cast<size_t>(room))
       room = static_cast<int32_t>(std::bit_ceil(std::min(wanted, most)));
   };
-  const attnrt_session_options exact = room;
-  grow(room.source, source);
-  grow(room.target, target);
+  // Kept only if they open: after a line that is too long for any session shorter ones go on.
+  attnrt_session_options grown = room, exact = room;
+  grow(grown.source, source);
+  grow(grown.target, target);
+  exact.source = static_cast<int32_t>(std::max<size_t>(room.source, source));
+  exact.target = static_cast<int32_t>(std::max<size_t>(room.target, target));
   session.reset();
   try {
-    session = std::make_unique<Session>(model, room);
+    session = std::make_unique<Session>(model, grown);
+    room = grown;
   } catch (const attnrt::api::Error &error) {
     if (error.status != ATTNRT_OUT_OF_RANGE)
       throw;
+    session = std::make_unique<Session>(model, exact);
     room = exact;
-    room.source = static_cast<int32_t>(std::max<size_t>(room.source, source));
-    room.target = static_cast<int32_t>(std::max<size_t>(room.target, target));
-    session = std::make_unique<Session>(model, room);
   }
   return *session;
 }

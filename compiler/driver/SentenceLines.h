@@ -28,6 +28,9 @@ std::string formatFloat(double value);
 /// As that, of one line; where lines with mistakes are skipped, it is told on stderr alone.
 void tellMistake(size_t line, const std::string &message, bool skipsBadLines);
 
+/// Whether what a session refused is a mistake in some line of its batch.
+bool isMistakeOfLine(const attnrt::api::Error &error);
+
 /// What `read` makes of each line, up to the first one with a mistake, unless such lines are skipped. A
 /// `Line` has its `mistake`.
 template <typename Line, typename Read>

@@ -329,7 +329,7 @@ void checkCapacity(const DecodeRules &rules, const attnrt_session_options &room)
         " hypotheses are more than the session's beam of ", room.beam);
   check(rules.search.maxLength <= room.target, ATTNRT_OUT_OF_RANGE, "the maximum length of ",
         rules.search.maxLength, " is more than the session's target length of ", room.target);
-  check(rules.mayNeedAll() ||
+  check((room.uses & ATTNRT_USE_SAMPLE) ||
             rules.tokens.forbiddable() <= room.suppressed + static_cast<int>(rules.tokens.ends.size()),
         ATTNRT_OUT_OF_RANGE, rules.tokens.forbiddable(),
         " tokens to forbid are more than the session's 'suppressed' of ", room.suppressed);

@@ -191,8 +191,9 @@ SampleSearch::SampleSearch(const SearchRules &rules, Sampler &sampler, uint64_t 
 
 const std::vector<Move> &SampleSearch::force(Candidate token) {
   TreeSearch::force(token);
+  const bool isEnd = takenTokens.empty();
   takenTokens.clear();
-  for (int sample = 0; sample < rules.nBest; ++sample) // all of them begin so
+  for (int sample = 0; !isEnd && sample < rules.nBest; ++sample) // all of them begin so
     takenTokens.push_back({sample, token.id});
   return moves;
 }

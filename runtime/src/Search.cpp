@@ -64,6 +64,8 @@ const std::vector<Move> &TreeSearch::force(Candidate token) {
   moves.assign(1, {0, token.id});
   if (length() < rules.maxLength)
     return moves;
+  if (rules.isEnd(token.id))
+    takenTokens.clear();
   finished.push_back(live[0]);
   live.clear();
   moves.clear();

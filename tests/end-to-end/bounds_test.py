@@ -37,6 +37,34 @@ class Bounds(unittest.TestCase):
         self.refuse(lambda text: text.replace("batch, query,", "batch: 1000000, query: 1000,"), "7:22",
                     "an input has at most 2147483647 elements")
 
+    def test_a_line_that_no_session_takes_leaves_others_alone(self):
+        encoder = scratch("encoder.yaml")
+        encoder.write_text("""
+name: long_encoder
+weights: {random: 1}
+model:
+  kind: encoder
+  width: 8
+  heads: 1
+  encoder: {layers: 1}
+  feed_forward: {width: 8}
+  positions: {kind: none}
+  vocabulary: {source: 11}
+  tokens: {pad: 0}
+  tokenizer: {kind: ids}
+""")
+        for spec in (SPECS / "long-sources.yaml", encoder):
+            bundle = compile_bundle(spec, "--target", "x86-64")
+            good = attnc("run", bundle, "--ids", text="3 4\n3 5\n").splitlines()
+            lines = "\n".join(["3 4", "3 " * 17000, "3 5"])
+            done = attnc("run", bundle, "--ids", text=lines, check=False)
+            self.assertEqual((1, good[:1]), (done.returncode, done.stdout.splitlines()), done.stderr)
+            self.assertTrue(done.stderr.startswith("attnc: error: line 2: "), done.stderr)
+            done = attnc("run", bundle, "--ids", "--skip-bad-lines", text=lines, check=False)
+            self.assertEqual((1, [good[0], "", good[1]]), (done.returncode, done.stdout.splitlines()), done.stderr)
+            self.assertTrue(done.stderr.startswith("attnc: error: line 2: "), done.stderr)
+            self.assertEqual(1, done.stderr.count("\n"), done.stderr)
+
     def test_a_weight_may_have_more_outputs_than_the_root_of_the_bound(self):
         spec = scratch("wide.yaml")
         spec.write_text("""

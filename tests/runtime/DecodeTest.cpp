@@ -259,6 +259,27 @@ TEST_F(Decode, TheStreamIsWhatTheResultHas) {
       }
 }
 
+TEST_F(Decode, AForcedEndIsNotInTheStream) {
+  for (const bool sample : {false, true}) {
+    attnrt_decode_options options = model.decodeOptions();
+    Stream stream;
+    options.sample = sample;
+    options.n_best = sample ? 2 : 1;
+    options.max_length = 2;
+    options.on_token = Stream::onToken;
+    options.user = &stream;
+    const std::vector<std::vector<int32_t>> prefixes{{5, toy::end}};
+    const std::vector<attnrt_ids> views = attnrt::api::view(prefixes);
+    options.prefixes = views.data();
+    const auto lists = session(1, 2, 12).decode({{testSources()[0]}}, options);
+    ASSERT_FALSE(lists[0].empty());
+    EXPECT_TRUE(lists[0][0].ended);
+    EXPECT_EQ(Ids{5}, lists[0][0].ids);
+    for (const auto &[place, ids] : stream.ids)
+      EXPECT_EQ(Ids{5}, ids) << "sample " << sample;
+  }
+}
+
 TEST_F(Decode, TheCallbackCanCancel) {
   attnrt_decode_options options = model.decodeOptions();
   Stream stream;

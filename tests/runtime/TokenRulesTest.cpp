@@ -68,6 +68,20 @@ TEST_F(TokenRules, RulesThatLookBackReadAllTokensWhereTheyTouchMany) {
     }
 }
 
+TEST_F(TokenRules, MoreTokensThanASessionHasRoomForAreForbiddenWhereItReadsAll) {
+  const int32_t suppressed[] = {3, 4};
+  attnrt_decode_options options = model.decodeOptions();
+  options.suppressed_count = 2, options.suppressed = suppressed;
+  attnrt_session_options room = model.sessionOptions();
+  room.batch = 8, room.beam = 1, room.suppressed = 0;
+  const auto lists = attnrt::api::Session(model, room).decode(toy::testSources(), options);
+  for (size_t s = 0; s < lists.size(); ++s)
+    expectLists(toy::oracleBeam(toy::testSources()[s], options), lists[s], options.length_penalty);
+  room.uses = ATTNRT_USE_DECODE;
+  attnrt::api::Session narrow(model, room);
+  EXPECT_EQ(ATTNRT_OUT_OF_RANGE, statusOf([&] { narrow.decode(toy::testSources(), options); }));
+}
+
 TEST_F(TokenRules, RulesThatLookBackNeedNoMoreThanTheirMemory) {
   attnrt_session_options room = model.sessionOptions();
   room.batch = 8, room.beam = 1, room.uses = ATTNRT_USE_SAMPLE;

@@ -195,7 +195,7 @@ typedef struct attnrt_session_options {
   int32_t source;     /* tokens of the longest source */
   int32_t target;     /* tokens of the longest target, the end token counted */
   int32_t suppressed; /* tokens that a decode may forbid: suppressed, begin_suppress_tokens and bad_words_ids;
-                       * at most 65,536 */
+                       * at most 65,536. With ATTNRT_USE_SAMPLE there may be more: all logits are read then */
   uint32_t uses;      /* the attnrt_use flags: what is not used takes no memory */
   int32_t threads;    /* of the session's own pool, as in attnrt_pool_create(); ignored where `pool` is set */
   attnrt_pool *pool;  /* or null */
@@ -245,7 +245,8 @@ typedef int (*attnrt_token_callback)(void *user, size_t sentence, size_t rank, i
 typedef struct attnrt_decode_options {
   size_t size;
   int32_t beam;   /* 1 is greedy */
-  int32_t n_best; /* hypotheses returned: at most `beam`; when sampling, how many samples */
+  int32_t n_best; /* hypotheses returned, of a beam at most as many as it finishes: `beam` where `patience` is 1;
+                   * when sampling, how many samples */
   float length_penalty;
   int32_t stopping;   /* an attnrt_stopping */
   int32_t min_length; /* tokens before the end token is allowed */
@@ -330,9 +331,9 @@ typedef struct attnrt_hypothesis {
  * rules made of them; those of forced tokens are 0. A hypothesis' score is sum / length ^ length_penalty, the
  * end token counted, where the sum is of the log-probabilities as the rules changed them (`total`, if none
  * did), plus the coverage penalty. With `on_token`, greedy search and sampling report each token when it is
- * chosen, beam search reports its n-best lists when a sentence is done. `options` may be null: the model's
- * defaults, with lengths that the session has room for. On success `*out` is yours: free it with
- * attnrt_result_destroy(). Prompts (of decoders alone) are not repeated. */
+ * chosen, beam search reports its n-best lists when a sentence is done, or, with a coverage penalty, when all
+ * are. `options` may be null: the model's defaults, with lengths that the session has room for. On success
+ * `*out` is yours: free it with attnrt_result_destroy(). Prompts (of decoders alone) are not repeated. */
 attnrt_status attnrt_decode(attnrt_session *session, size_t count, const attnrt_ids *sources,
                             const attnrt_decode_options *options, attnrt_result **out);
 
