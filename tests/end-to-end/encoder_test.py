@@ -192,9 +192,11 @@ class EncoderTest(unittest.TestCase):
         text = (SPECS / "encoder.yaml").read_text().replace("layers: 2, token_types: 2, pooler: true, masked_token_head: gelu", "layers: 1")
         spec.write_text(text.replace("name: encoder", "name: plain").replace(", mask: 3", ""))
         plain = compile_bundle(spec, "--target", "host", "--weights", "random:1")
-        for options, message in ((["--vectors", "pooled"], "--vectors: 'plain' has no pooler"),
-                                 (["--fill-mask"], "--fill-mask: 'plain' names no mask token")):
-            done = attnc("run", plain, "--ids", *options, text="5 6\n", check=False)
+        for bundle, options, message in (
+                (plain, ["--vectors", "pooled"], "--vectors: 'plain' has no pooler"),
+                (plain, ["--fill-mask"], "--fill-mask: 'plain' names no mask token"),
+                (self.bundle, ["--fill-mask", "--n-best", 46], "--n-best: 'encoder' has 45 words")):
+            done = attnc("run", bundle, "--ids", *options, text="5 6\n", check=False)
             self.assertEqual((2, ""), (done.returncode, done.stdout))
             self.assertIn(message, done.stderr)
 
