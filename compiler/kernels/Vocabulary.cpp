@@ -190,7 +190,8 @@ TopStages buildTop(const LinearInputs &inputs, const VocabularyStages &vocabular
   LinearInputs readable = withReadableEnds(inputs);
   Expr limit = select(candidates <= MaximumLanes, s.threshold(s.row)[1], BelowAll);
   s.k = RDom(0, inputs.weight.depth(), "again");
-  s.group = inputs.scales ? inputs.weight.group : 1;
+  s.group = inputs.weight.group;
+  s.addsGroups = inputs.scales.has_value();
   s.k.where(vocabulary.panels(s.panel, s.row)[0] >= limit); // panels that are not visited cost no sums
   s.sums = Func("again");
   s.sums(s.word, s.panel, s.row) = initialSum(inputs);

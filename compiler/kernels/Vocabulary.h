@@ -55,7 +55,8 @@ struct TopStages {
   Halide::Func result;    // candidate x row: (log-probability, word)
   Halide::Var word{"word"}, row, candidate{"candidate"}, panel;
   Halide::RDom k;         // of sums
-  int group;              // as in Accumulator
+  int group;              // steps of k whose weights lie side by side
+  bool addsGroups;        // one instruction takes them together
   Halide::RDom insertion; // x: candidate from the last, y: word in panel, z: panel
 };
 

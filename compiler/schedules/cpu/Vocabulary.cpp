@@ -112,13 +112,11 @@ void scheduleTop(TopStages &stages, VocabularyStages &vocabulary, int lanes) {
   stages.sums.bound(stages.word, 0, PanelColumns).vectorize(stages.word, lanes).unroll(stages.word);
   Stage again = stages.sums.update();
   RVar inGroup("inGroup");
-  if (stages.group > 1)
-    again.split(stages.k, stages.k, inGroup, stages.group)
-        .reorder(inGroup, stages.word, stages.k)
-        .atomic()
-        .vectorize(inGroup);
+  again.split(stages.k, stages.k, inGroup, stages.group);
+  if (stages.addsGroups)
+    again.reorder(inGroup, stages.word, stages.k).atomic().vectorize(inGroup);
   else
-    again.reorder(stages.word, stages.k);
+    again.reorder(stages.word, inGroup, stages.k).unroll(inGroup);
   again.vectorize(stages.word, lanes).unroll(stages.word);
 }
 
