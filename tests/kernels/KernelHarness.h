@@ -29,6 +29,9 @@ struct Variant {
   bool hasOwnFloatAttention() const {
     return name.starts_with("baseline") || name.starts_with("avx2") || name.starts_with("avx512");
   }
+
+  /// The same for linears in float32.
+  bool hasOwnFloatLinears() const { return hasOwnFloatAttention() || name.starts_with("zen"); }
 };
 
 /// The variants that this machine can run, with ATTNC_EMULATE_TILES in the environment `amx` even where only

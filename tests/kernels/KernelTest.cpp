@@ -221,10 +221,15 @@ TEST_P(KernelTest, RowsDoNotDependOnTheirCompany) {
                      {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 25, 32, 64, 65, 128});
     }
   };
-  for (const auto &cases : {matmulCases(), storedMatmulCases(), cellCases()})
-    check(cases, {{{"row", 11}}, {{"row", 37}}, {{"row", 150}}});
-  for (const auto &cases : {vocabularyCases(), storedVocabularyCases()})
-    check(cases, {{{"row", 11}, {"candidate", 5}}, {{"row", 19}, {"candidate", 5}}});
+  const std::vector<Sizes> sizes = {{{"row", 11}}, {{"row", 37}}, {{"row", 150}}};
+  const std::vector<Sizes> ofWords = {{{"row", 11}, {"candidate", 5}}, {{"row", 19}, {"candidate", 5}}};
+  check(storedMatmulCases(), sizes);
+  check(storedVocabularyCases(), ofWords);
+  if (!GetParam().hasOwnFloatLinears())
+    return;
+  for (const auto &cases : {matmulCases(), cellCases()})
+    check(cases, sizes);
+  check(vocabularyCases(), ofWords);
 }
 
 /// Choices that have each word of each parameter once at least.
@@ -736,8 +741,11 @@ bool isOfSanitizer(llvm::StringRef symbol) {
 TEST_P(KernelTest, ObjectsNeedOnlyThePool) {
   if (GetParam().asserts)
     GTEST_SKIP() << "checked kernels call halide_error_...";
-  for (const auto &cases : {matmulCases(), attentionCasesOf(GetParam()), headCases(), vocabularyCases(),
-                            rowCases(), cellCases(), storedMatmulCases(), storedVocabularyCases()})
+  std::vector<std::vector<KernelCase>> all = {attentionCasesOf(GetParam()), headCases(), rowCases(),
+                                              storedMatmulCases(), storedVocabularyCases()};
+  if (GetParam().hasOwnFloatLinears())
+    all.insert(all.end(), {matmulCases(), vocabularyCases(), cellCases()});
+  for (const auto &cases : all)
     for (const KernelCase &kernelCase : cases) {
       TestKernel kernel(kernelCase.text);
       ASSERT_TRUE(kernel.load(GetParam()));
