@@ -97,10 +97,12 @@ std::string unknownTargets(const ScheduleRecords &records) {
     if (names.first == last)
       continue;
     last = names.first;
-    if (llvm::Expected<std::vector<CpuVariant>> known = parseTargets(last); !known) {
+    llvm::Expected<std::vector<CpuVariant>> known = parseTargets(last);
+    const bool isName = known && known->size() == 1 && known->front().name == last;
+    if (!known)
       llvm::consumeError(known.takeError());
+    if (!isName)
       text += "; " + quote(last) + " is no target of attnc";
-    }
   }
   return text;
 }

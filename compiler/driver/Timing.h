@@ -19,7 +19,7 @@ struct Times {
   double minimum = 0, median = 0; // milliseconds
 };
 
-/// One run to warm up, then at least three and at least `seconds`.
+/// One run to warm up, then at least three, until `seconds` are over or millions of runs.
 Times timeRuns(const std::function<void()> &run, double seconds);
 
 } // namespace attnc

@@ -18,7 +18,7 @@ static int noteTime(void *user, size_t sentence, size_t, int32_t) {
 
 Workload::Workload(const Model &model, const WorkloadSizes &sizes)
     : model(model), sizes(sizes), description(nlohmann::json::parse(model.manifest())),
-      sources(makeSources()), current(makeSession()),
+      current(makeSession()), sources(makeSources()),
       hidden(size_t(sizes.batch) * sizes.sourceLength * model.width()) {}
 
 std::vector<Ids> Workload::makeSources() const {

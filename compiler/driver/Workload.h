@@ -52,8 +52,8 @@ private:
   const Model &model;
   WorkloadSizes sizes;
   nlohmann::json description;
+  Session current; // which refuses sizes before sources of them are made
   std::vector<Ids> sources;
-  Session current;
   std::vector<float> hidden; // batch x source x width
   std::vector<std::vector<attnrt::api::Hypothesis>> hypotheses;
 };

@@ -114,8 +114,9 @@ private:
 
   SizeAttr operationsOf(Operation *op) {
     if (auto linear = dyn_cast<attn::LinearOp>(op)) {
-      auto input = cast<RankedTensorType>(linear.getInput().getType());
-      return elements(linear.getResult()).times(extent(input, input.getRank() - 1)).times(2);
+      const int64_t inputs =
+          cast<RankedTensorType>(linear.getWeight().getType()).getDimSize(1); // rows of bytes are filled up
+      return elements(linear.getResult()).times(2 * inputs);
     }
     auto matmul = dyn_cast<attn::MatmulOp>(op);
     if (!matmul)

@@ -11,8 +11,8 @@
 namespace attnc {
 
 struct KernelWork {
-  /// Multiplications and additions of matmuls. A causal mask leaves half of them; keys that lengths mask
-  /// count.
+  /// Multiplications and additions of matmuls. A causal mask leaves half of them; keys that lengths or
+  /// windows mask count.
   attn::SizeAttr operations;
   /// Of everything read or written, each byte once, but for tables and caches that are read in rows.
   attn::SizeAttr bytes;

@@ -90,7 +90,8 @@ llvm::Error PipelineBuilder::buildVocabularyKernel(const VocabularyMatch &match)
   region.constrain(stages.panels, scratchType);
   // Sums that are made again have the same terms.
   LinearInputs again = inputs;
-  if (cpu.roundsRows() && schedule.tiles.back().isExternal() && inputs.weight.group == 2 && !inputs.areRounded)
+  if (cpu.roundsRows() && schedule.tiles.back().isExternal() && inputs.weight.group == 2 &&
+      !inputs.areRounded)
     again = withRoundedRows(inputs);
   if (match.top)
     addTop(again, stages);

@@ -343,6 +343,25 @@ TEST_P(KernelTest, BestWordsHaveTheBitsOfTheirLogits) {
   }
 }
 
+/// Words that the bias excludes, whole panels and tiles of them, count for nothing.
+TEST_P(KernelTest, WordsWithABiasOfMinusInfinityHaveNoProbability) {
+  for (const char *what : {"top_k", "pick"}) {
+    const KernelCase kernelCase = vocabularyCase(64, 3200, what);
+    TestKernel kernel(kernelCase.text);
+    ASSERT_TRUE(kernel.load(GetParam()));
+    for (int64_t rows : {1, 3, 37}) {
+      const Sizes sizes = {{"row", rows}, {"candidate", 5}};
+      std::vector<Array> inputs = inputsOf(kernel, kernelCase, sizes, 7);
+      std::fill_n(inputs[2].values.begin() + 32, 400, -std::numeric_limits<double>::infinity());
+      if (inputs.size() > 3) // the words that are picked
+        for (double &word : inputs[3].values)
+          word = word < 500 ? word + 500 : word;
+      const Array expected = reference::interpret(kernel.op(), inputs, candidatesOf(sizes))[0];
+      EXPECT_LE(largestDifference(expected, kernel.run(inputs, sizes)[0]), kernelCase.tolerance) << rows;
+    }
+  }
+}
+
 /// Nor queries on those after them: in a batch there are as many as the longest target has.
 TEST_P(KernelTest, AttentionRowsDoNotDependOnTheirCompany) {
   for (const KernelCase &kernelCase : attentionCasesOf(GetParam())) {
