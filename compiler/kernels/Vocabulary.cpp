@@ -70,8 +70,9 @@ static void addPanelMaximum(PanelSums &stages, const std::string &suffix) {
   Func words("words" + suffix);
   words(stages.lane, stages.panel, stages.row) =
       stages.logits(stages.panel * PanelColumns + stages.lane, stages.row);
-  stages.maximum(stages.panel, stages.row) =
+  Expr largest =
       combineHalves(stages, words, [](Expr a, Expr b) { return max(a, b); }, "larger" + suffix + "of");
+  stages.maximum(stages.panel, stages.row) = max(largest, BelowAll); // a bias may be minus infinity
 }
 
 // Exponentials are taken and halves added with no freedom left to the compiler: a panel's sum has the same
