@@ -448,6 +448,19 @@ class Bench(BundleTest):
         self.assertEqual({("attend", 1, 2 * rows * weights), ("attend", 1, 2 * 2 * heads)},
                          {(kernel["entry"], kernel["calls"], kernel["operations"]) for kernel in kernels})
 
+    def test_rows_of_bytes_count_without_what_fills_them_up(self):
+        spec = self.folder / "bytes.yaml"
+        spec.write_text("graph: {name: bytes, inputs: {x: {shape: [row, width: 72]}}, weights: {w: {shape: [16, 72]}}, "
+                        "ops: {y: {linear: [x, w]}}, outputs: y}\n")
+        bundle = self.compile_ok("bytes", "--target", "x86-64", "--dtype", "int8", spec=spec, weights="random:1")
+        done = attnc("bench", bundle, "--sizes", "row=3", "--seconds", "0", "--profile", "--json")
+        self.assertEqual([2 * 3 * 72 * 16, 0], [kernel["operations"] for kernel in json.loads(done.stdout)["kernels"]])
+
+    def test_sizes_are_refused_before_sources_are_made(self):
+        bundle = self.compile_ok("tiny", "--target", "x86-64", spec=MODEL, weights="random:1")
+        self.refuse(2, "a session's source length must be from 1 to 32, but is 1048576", "bench", bundle, "--batch", 1 << 20,
+                    "--source-length", 1 << 20, "--target-length", 1) # of which the ids alone are 4 TiB
+
     def test_mistakes_in_the_call_of_a_graph_are_told(self):
         bundle = self.compile_ok("bundle", "--target", "x86-64")
         names = "the graph's names are batch, query"
