@@ -28,7 +28,7 @@ using namespace attnc;
 namespace {
 
 struct CompileOptions {
-  std::string spec, bundle, targets, dtype, weights, schedules, phase;
+  std::string spec, bundle, targets, dtype, weights, schedules, cache, phase;
 };
 
 /// The bundle's name: the spec's, or else the folder's.
@@ -88,6 +88,17 @@ llvm::Expected<std::vector<WeightError>> writeAt(const std::string &place, const
   if (llvm::Error commit = folder->commit())
     return commit;
   return errors;
+}
+
+/// The cache that the user wants, if any.
+llvm::Expected<std::optional<KernelCache>> openCache(const std::string &folder) {
+  if (folder.empty())
+    return std::nullopt;
+  llvm::Expected<KernelCache> cache = KernelCache::open(folder);
+  if (!cache)
+    return cache.takeError();
+  cache->prune();
+  return std::move(*cache);
 }
 
 /// `; 'avx9' is no target of attnc` for each such name in the file.
@@ -156,6 +167,9 @@ int compile(const CompileOptions &options) {
   std::optional<KernelSchedules> schedules = findSchedules(options.schedules, frontend.module(), variants);
   if (!schedules)
     return 1;
+  llvm::Expected<std::optional<KernelCache>> cache = openCache(options.cache);
+  if (!cache)
+    return fail(cache.takeError());
   llvm::Expected<TensorReader> weights = openTensors(spec.weights, normScales);
   if (!weights)
     return fail(weights.takeError());
@@ -165,7 +179,7 @@ int compile(const CompileOptions &options) {
                 std::move(variants),
                 std::move(*weights),
                 std::move(normScales),
-                {thisProgram(), std::move(*schedules), showKernel}};
+                {thisProgram(), std::move(*schedules), showKernel, *cache ? &**cache : nullptr}};
   llvm::Expected<std::vector<WeightError>> errors = writeAt(options.bundle, job);
   if (!errors)
     return fail(errors.takeError());
@@ -203,6 +217,7 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
   CLI::Option *schedules =
       command->add_option("--schedules", options->schedules, "Schedules that 'attnc tune' found")
           ->type_name("FILE");
+  addCacheFlag(*command, options->cache);
   CLI::Option *phase =
       command->add_option("--emit", options->phase, "Print a phase instead of writing a bundle");
   phase->excludes(bundle)->excludes(schedules)->check(

@@ -47,6 +47,14 @@ CLI::Validator weightSource() {
   return {check, ""};
 }
 
+void addCacheFlag(CLI::App &command, std::string &folder) {
+  command
+      .add_option("--cache", folder,
+                  "Take kernels that were compiled before from this folder, and keep new ones there")
+      ->envname("ATTNC_CACHE")
+      ->type_name("FOLDER");
+}
+
 CLI::Validator bundleFolder() {
   const auto check = [](std::string &given) -> std::string {
     std::error_code none;

@@ -23,6 +23,9 @@ CLI::Validator numberIn(attnrt::Range range);
 /// Accepts `random:SEED` with a seed that is a number, and paths.
 CLI::Validator weightSource();
 
+/// The flag for a folder of kernels that were compiled before.
+void addCacheFlag(CLI::App &command, std::string &folder);
+
 /// Refuses files, as specs are, where the folder of a bundle is wanted.
 CLI::Validator bundleFolder();
 

@@ -111,6 +111,7 @@ void addTuneCommand(CLI::App &app, int &exitCode) {
   command->add_option("--weights", options->weights, "Instead of the spec's weights, as in 'attnc compile'")
       ->check(attnc::weightSource())
       ->type_name("FILE");
+  attnc::addCacheFlag(*command, options->cache);
   const auto length = attnc::wholeIn(attnrt::ranges::maxLength);
   command
       ->add_option("--batch", options->batches,

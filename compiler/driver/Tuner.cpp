@@ -117,7 +117,10 @@ std::string Tuner::writeChoices(const KernelChoices &choices) const {
 
 /// False after errors on stderr.
 bool Tuner::compileBundle(const std::string &to, const std::string &schedules) const {
-  std::vector<std::string> arguments = {"compile", options.spec, "-o", to, "--target", options.target};
+  // Bundles differ in the kernels that a word schedules otherwise: others are compiled once.
+  const std::string cache = options.cache.empty() ? folder.path + "/kernels" : options.cache;
+  std::vector<std::string> arguments = {"compile",  options.spec,   "-o",      to,
+                                        "--target", options.target, "--cache", cache};
   const std::pair<const char *, const std::string &> given[] = {
       {"--dtype", options.dtype}, {"--weights", options.weights}, {"--schedules", schedules}};
   for (const auto &[flag, value] : given)

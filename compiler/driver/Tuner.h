@@ -17,6 +17,7 @@ namespace attnc {
 
 struct TuneOptions {
   std::string spec, target = "host", dtype, weights; // as `attnc compile` takes them
+  std::string cache;                                 // alike; empty: one for this run alone
   std::string output;                                // the file of schedules
   double minutes = 10;
   std::vector<int> batches;                                      // of models: one request of each

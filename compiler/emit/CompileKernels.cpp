@@ -3,13 +3,13 @@
 
 #include "compiler/emit/CompileKernels.h"
 
-#include "compiler/emit/BinaryInterface.h"
 #include "compiler/emit/ChildProcess.h"
 #include "compiler/emit/FileOutput.h"
 #include "compiler/emit/Interrupts.h"
 #include "dialect/IR/Attn.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <atomic>
 #include <mutex>
@@ -22,18 +22,24 @@ using llvm::StringRef;
 namespace attnc {
 namespace {
 
+/// A kernel's text, and the file that holds it.
+struct Source {
+  std::string kernel, text, path;
+};
+
 struct Job {
   KernelObject object;
-  std::string source; // file with the kernel's text
+  const Source &source;
   std::string target;
   std::string schedule; // empty: by rules
 };
 
 /// Runs one child; empty on success.
-std::string runJob(Job &job, StringRef compiler) {
+std::string compileWithChild(Job &job, StringRef compiler) {
   std::vector<std::string> arguments = {
-      "compile-kernel",  job.source, "--target",      job.target, "--symbol",
-      job.object.symbol, "-o",       job.object.path, "--parent", std::to_string(getpid())};
+      "compile-kernel", job.source.path,         "--target", job.target,
+      "--symbol",       job.object.symbol,       "-o",       job.object.path,
+      "--parent",       std::to_string(getpid())};
   if (!job.schedule.empty())
     arguments.insert(arguments.end(), {"--schedule", job.schedule});
   ChildResult child = runChild(compiler, arguments);
@@ -51,6 +57,23 @@ std::string runJob(Job &job, StringRef compiler) {
          (text.empty() ? "exit code " + std::to_string(child.code) : text);
 }
 
+/// Takes the object from the cache, where there is one that has it, or compiles it; empty on success.
+std::string runJob(Job &job, const KernelCompiler &compiler) {
+  if (!compiler.cache)
+    return compileWithChild(job, compiler.program);
+  const KernelRequest request = {job.source.text, job.target, job.schedule, job.object.symbol};
+  if (std::optional<CompiledKernel> found = compiler.cache->find(request)) {
+    job.object.isTuned = found->isTuned;
+    return llvm::toString(writeFile(job.object.path, found->object));
+  }
+  std::string error = compileWithChild(job, compiler.program);
+  if (!error.empty())
+    return error;
+  if (auto object = llvm::MemoryBuffer::getFile(job.object.path))
+    compiler.cache->keep(request, {(*object)->getBuffer().str(), job.object.isTuned});
+  return "";
+}
+
 /// The errors of all jobs, in the order of the jobs. An interrupt keeps further jobs from starting.
 std::vector<std::string> runJobs(llvm::MutableArrayRef<Job> jobs, const KernelCompiler &compiler) {
   std::atomic<size_t> next = 0;
@@ -62,7 +85,7 @@ std::vector<std::string> runJobs(llvm::MutableArrayRef<Job> jobs, const KernelCo
         std::lock_guard<std::mutex> lock(reporting);
         compiler.progress(jobs[i].object, i + 1, jobs.size());
       }
-      errors[i] = runJob(jobs[i], compiler.program);
+      errors[i] = runJob(jobs[i], compiler);
     }
   };
   const size_t threads = std::min<size_t>(jobs.size(), std::max(1u, std::thread::hardware_concurrency()));
@@ -119,28 +142,27 @@ std::string symbolPart(StringRef name) {
 
 } // namespace
 
-llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned, StringRef bundle,
+llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned,
                                                          llvm::ArrayRef<CpuVariant> variants,
                                                          const KernelCompiler &compiler, StringRef folder) {
-  std::vector<Job> jobs;
-  std::vector<std::pair<std::string, std::string>> sources;
+  std::vector<Source> sources;
   for (attn::KernelOp kernel : planned.getOps<attn::KernelOp>()) {
     std::string text;
     llvm::raw_string_ostream(text) << kernel << "\n";
     std::string name = kernel.getSymName().str();
-    sources.emplace_back(name, (folder + "/" + name + ".mlir").str());
-    if (llvm::Error error = writeFile(sources.back().second, text))
+    sources.push_back({name, std::move(text), (folder + "/" + name + ".mlir").str()});
+    if (llvm::Error error = writeFile(sources.back().path, sources.back().text))
       return error;
   }
+  std::vector<Job> jobs;
   for (const CpuVariant &variant : variants)
-    for (const auto &[kernel, source] : sources) {
-      std::string name = kernel + "." + symbolPart(variant.name);
-      auto chosen = compiler.schedules.find({variant.name, kernel});
-      jobs.push_back(
-          {{kernel, variant.name, localSymbol(bundle, "kernel." + name), (folder + "/" + name + ".o").str()},
-           source,
-           variant.target,
-           chosen == compiler.schedules.end() ? "" : chosen->second});
+    for (const Source &source : sources) {
+      std::string name = source.kernel + "." + symbolPart(variant.name);
+      auto chosen = compiler.schedules.find({variant.name, source.kernel});
+      jobs.push_back({{source.kernel, variant.name, "attnrt.kernel." + name, (folder + "/" + name + ".o").str()},
+                      source,
+                      variant.target,
+                      chosen == compiler.schedules.end() ? "" : chosen->second});
     }
   std::vector<std::string> errors = runJobs(jobs, compiler);
   if (wasInterrupted())

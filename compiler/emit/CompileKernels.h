@@ -8,6 +8,7 @@
 #define ATTNC_COMPILER_EMIT_COMPILEKERNELS_H
 
 #include "compiler/emit/CpuVariant.h"
+#include "compiler/emit/KernelCache.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <functional>
@@ -18,7 +19,7 @@ namespace attnc {
 struct KernelObject {
   std::string kernel;  // in the module
   std::string variant; // its name
-  std::string symbol;  // of the compiled function
+  std::string symbol;  // of the compiled function: no bundle may be called attnrt, so it meets no other one of its bundle
   std::string path;
   bool addsBfloats = false; // calls a function of emit/shim that adds up products of bfloat16
   bool isTuned = false;     // its schedule is another than that of rules
@@ -37,11 +38,12 @@ struct KernelCompiler {
   std::string program; // understands `compile-kernel FILE --target T --schedule C --symbol S -o OBJECT`
   KernelSchedules schedules;
   KernelProgress progress;
+  const KernelCache *cache = nullptr; // none: compiles all
 };
 
 /// Compiles every kernel of `planned` for every variant into `folder`, in the order variant by variant,
 /// kernel by kernel.
-llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned, llvm::StringRef bundle,
+llvm::Expected<std::vector<KernelObject>> compileKernels(mlir::ModuleOp planned,
                                                          llvm::ArrayRef<CpuVariant> variants,
                                                          const KernelCompiler &compiler,
                                                          llvm::StringRef folder);

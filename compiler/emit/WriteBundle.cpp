@@ -41,7 +41,7 @@ llvm::Error writeCode(const BundleJob &job, const BundleFolder &folder, Json &ma
   if (!lowered)
     return llvm::createStringError("the entries cannot be lowered");
   llvm::Expected<std::vector<KernelObject>> kernels =
-      compileKernels(job.planned, job.name, job.variants, job.compiler, folder.scratch());
+      compileKernels(job.planned, job.variants, job.compiler, folder.scratch());
   if (!kernels)
     return kernels.takeError();
   setKernels(manifest, *kernels);

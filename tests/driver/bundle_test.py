@@ -21,6 +21,7 @@ import unittest
 ATTNC = os.environ["ATTNC"]
 CC = shlex.split(os.environ.get("CC", "cc"))
 SANITIZER = os.environ.get("SANITIZER", "")
+UNCACHED = {**os.environ, "ATTNC_CACHE": ""}  # where the compilation of kernels is what a test is about
 HERE = pathlib.Path(__file__).resolve().parent
 GRAPH = HERE / "attend.yaml"
 MODEL = HERE / "tiny.yaml"
@@ -191,11 +192,11 @@ class Compile(BundleTest):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_the_same_input_gives_the_same_bytes(self):
-        self.assertEqual(read_folder(self.compile_ok("one")), read_folder(self.compile_ok("two")))
+        self.assertEqual(*(read_folder(self.compile_ok(name, env=UNCACHED)) for name in ("one", "two")))
 
     def test_a_model_gives_the_same_bytes(self):
         for name in ("one", "two"):
-            self.compile_ok(name, "--target", "x86-64", spec=MODEL, weights="random:5")
+            self.compile_ok(name, "--target", "x86-64", spec=MODEL, weights="random:5", env=UNCACHED)
         self.assertEqual(read_folder(self.folder / "one"), read_folder(self.folder / "two"))
 
     def test_other_seeds_give_other_weights(self):
@@ -229,14 +230,14 @@ class Compile(BundleTest):
     def test_a_full_disk_is_an_error_and_leaves_nothing(self):
         sizes = (100, 1000, 1700, 4000, 16000)
         for size in sizes if SANITIZER == "tsan" else (0, *sizes):  # that sanitizer itself writes before main()
-            done = self.compile("attend", "--target", "x86-64", preexec_fn=limit_files(size))
+            done = self.compile("attend", "--target", "x86-64", preexec_fn=limit_files(size), env=UNCACHED)
             self.assertEqual(done.returncode, 1, f"{size} bytes: {done.stderr}")
             self.assertIn("error", done.stderr)
             self.assertEqual(self.left_behind(), [], f"{size} bytes")
 
     def test_a_bundle_survives_a_failed_compilation(self):
         before = read_folder(self.compile_ok("attend", "--target", "x86-64"))
-        self.assertEqual(self.compile("attend", "--target", "x86-64", preexec_fn=limit_files(4000)).returncode, 1)
+        self.assertEqual(self.compile("attend", "--target", "x86-64", preexec_fn=limit_files(4000), env=UNCACHED).returncode, 1)
         self.assertEqual(read_folder(self.folder / "attend"), before)
         self.assertEqual(self.left_behind(), ["attend"])
 
@@ -265,7 +266,7 @@ class Compile(BundleTest):
         bundle = self.compile_ok("attend", "--target", "x86-64")
         before = read_folder(bundle)
         running = subprocess.Popen([ATTNC, "compile", GRAPH, "-o", bundle, "--weights", self.weights, "--target", "avx2"],
-                                   stderr=subprocess.PIPE, text=True)
+                                   stderr=subprocess.PIPE, text=True, env=UNCACHED)
         while running.poll() is None and not list(self.folder.glob("attend.partial-*/weights.safetensors")):
             time.sleep(0.001) # the folder has been looked at
         (bundle / "notes").write_text("slow")
@@ -328,7 +329,7 @@ class Compile(BundleTest):
 
     def interrupt(self, number):
         process = subprocess.Popen([ATTNC, "compile", MODEL, "-o", self.folder / "tiny", "--weights", "random:1"],
-                                   stderr=subprocess.PIPE, text=True)
+                                   stderr=subprocess.PIPE, text=True, env=UNCACHED)
         deadline = time.monotonic() + 600
         while not list(self.folder.glob("tiny.partial-*/scratch/*.mlir")) and time.monotonic() < deadline:
             self.assertIsNone(process.poll(), "attnc ended before it was interrupted")
@@ -340,7 +341,7 @@ class Compile(BundleTest):
     def test_a_hangup_that_is_ignored_does_not_end_the_work(self):
         bundle = self.folder / "attend"
         command = shlex.join(map(str, [ATTNC, "compile", GRAPH, "-o", bundle, "--weights", self.weights]))
-        process = subprocess.Popen(["sh", "-c", f"trap '' HUP; exec {command}"])
+        process = subprocess.Popen(["sh", "-c", f"trap '' HUP; exec {command}"], env=UNCACHED)
         deadline = time.monotonic() + 600
         while not list(self.folder.glob("attend.partial-*/scratch/*.mlir")) and time.monotonic() < deadline:
             self.assertIsNone(process.poll(), "attnc ended before the hangup")
@@ -394,6 +395,64 @@ class Compile(BundleTest):
         self.assertEqual(self.compile("attend", "--target", "x86-64").stderr, "")
 
 
+class Cache(BundleTest):
+    def setUp(self):
+        super().setUp()
+        self.cache = self.folder / "some" / "cache"
+
+    def kernels(self):
+        """The files of kernels, and when they were written."""
+        return {file: file.stat().st_mtime_ns for file in self.cache.glob("llvmcache-*")}
+
+    def test_kernels_are_compiled_once_for_all_bundles(self):
+        alone = read_folder(self.compile_ok("alone", "--target", "x86-64", env=UNCACHED))
+        self.assertEqual(alone, read_folder(self.compile_ok("first", "--target", "x86-64", "--cache", self.cache)))
+        kernels = self.kernels()
+        self.assertGreater(len(kernels), 1)
+        self.assertEqual(alone, read_folder(self.compile_ok("second", "--target", "x86-64", env={**os.environ, "ATTNC_CACHE": str(self.cache)})))
+        self.compile_ok("renamed", "--target", "x86-64", "--cache", self.cache, spec=self.named("another"))
+        self.assertEqual(kernels, self.kernels())
+        self.compile_ok("avx2", "--target", "avx2", "--cache", self.cache)
+        self.assertEqual(2 * len(kernels), len(self.kernels()))
+
+    def test_tune_takes_kernels_and_keeps_its_own(self):
+        self.compile_ok("bundle", "--target", "x86-64", "--cache", self.cache)
+        kernels = self.kernels()
+        tune = ["tune", GRAPH, "--weights", self.weights, "-o", self.folder / "schedules.yaml", "--target", "x86-64", "--minutes", "0"]
+        done = attnc(*tune, "--sizes", "batch=1,query=5", env={**os.environ, "ATTNC_CACHE": str(self.cache)})
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertEqual(kernels, {file: time for file, time in self.kernels().items() if file in kernels})
+        self.assertGreater(len(self.kernels()), len(kernels))
+
+    def test_phases_need_no_cache(self):
+        done = attnc("compile", GRAPH, "--emit", "fused", "--weights", self.weights, env={**os.environ, "ATTNC_CACHE": str(self.cache)})
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertFalse(self.cache.exists())
+
+    def test_damaged_kernels_are_compiled_again(self):
+        alone = read_folder(self.compile_ok("alone", "--target", "x86-64", "--cache", self.cache))
+        for damage in (lambda bytes: b"", lambda bytes: bytes[:-1], lambda bytes: bytes[:100] + b"x" + bytes[101:]):
+            whole = {file: file.read_bytes() for file in self.kernels()}
+            for file, bytes in whole.items():
+                file.write_bytes(damage(bytes))
+            self.assertEqual(alone, read_folder(self.compile_ok("again", "--target", "x86-64", "--cache", self.cache)))
+            self.assertEqual(whole, {file: file.read_bytes() for file in self.kernels()})
+
+    def test_a_cache_that_cannot_be_is_told_before_anything_is_compiled(self):
+        self.refuse(1, f"cannot make the folder of the cache, {self.weights}: Not a directory", "compile", GRAPH, "-o", self.folder / "x",
+                    "--weights", self.weights, "--cache", self.weights)
+        self.assertEqual([], self.left_behind())
+
+    def test_a_cache_that_cannot_be_written_costs_nothing_but_time(self):
+        self.cache.mkdir(parents=True)
+        (self.cache / "somebodys").write_text("notes")
+        link = self.folder / "full"
+        link.symlink_to("/proc/self")  # where nobody can make a file
+        self.compile_ok("bundle", "--target", "x86-64", "--cache", link)
+        self.compile_ok("other", "--target", "x86-64", "--cache", self.cache)
+        self.assertEqual("notes", (self.cache / "somebodys").read_text())
+
+
 @unittest.skipUnless(SANITIZER, "attnc was built without a sanitizer, and so are its kernels")
 class Sanitized(BundleTest):
     """Compiled kernels are instrumented: what a program does wrong shows inside of them."""
@@ -414,14 +473,14 @@ class Sanitized(BundleTest):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("heap-buffer-overflow", done.stderr)
             # A loop's own function has _ for a dot; an external stage is C.
-            self.assertRegex(done.stderr, r"#0 .* in (attend_by_hand.kernel.linear|(wide|narrow)\d FloatVectors\.c)")
+            self.assertRegex(done.stderr, r"#0 .* in (attnrt.kernel.linear|(wide|narrow)\d FloatVectors\.c)")
 
     @unittest.skipUnless(SANITIZER == "tsan", "for ThreadSanitizer")
     def test_two_threads_in_one_arena_are_reported(self):
         done = self.run_misuse("shared-arena")[0] # wider stores than SSE's are not watched
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("data race", done.stderr)
-        self.assertRegex(done.stderr, "#0 attend_by_hand.kernel.linear")
+        self.assertRegex(done.stderr, "#0 attnrt.kernel.linear")
 
 
 class Bench(BundleTest):
@@ -649,7 +708,7 @@ class Usage(BundleTest):
         idle = "  linear_16x37_log_softmax_pick: {tile: 6x16, ms: 1, ms_by_rules: 2}\n" # greedy search does not call it
         schedules.write_text("x86-64:\n" + idle + "zen4:\n" + others)
         schedules.chmod(0o600)
-        env = {**os.environ, "TMPDIR": str(self.folder)}
+        env = {**UNCACHED, "TMPDIR": str(self.folder)}
         done = attnc(*self.TUNE, "-o", schedules, "--target", "x86-64", env=env)
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual("", done.stderr)
@@ -694,7 +753,7 @@ class Usage(BundleTest):
         schedules.write_text(before)
         (self.folder / "schedules.yaml.partial").write_text("somebody's")
         process = subprocess.Popen([ATTNC, *map(str, self.TUNE), "-o", schedules, "--target", "x86-64"],
-                                   stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(self.folder)})
+                                   stderr=subprocess.PIPE, text=True, env={**UNCACHED, "TMPDIR": str(self.folder)})
         deadline = time.monotonic() + 600
         while not list(self.folder.glob("attnc-tune-*/rules/manifest.json")) and time.monotonic() < deadline:
             self.assertIsNone(process.poll(), "attnc ended before it was interrupted")

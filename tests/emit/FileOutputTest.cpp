@@ -5,32 +5,12 @@
 
 #include "compiler/emit/FileOutput.h"
 
-#include <csignal>
 #include <filesystem>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 using namespace attnc;
 
 namespace {
-
-/// Makes every write past `bytes` of a file fail, as on a full disk.
-class FullDisk {
-public:
-  explicit FullDisk(rlim_t bytes) : handler(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before);
-    const rlimit limit{bytes, before.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() {
-    setrlimit(RLIMIT_FSIZE, &before);
-    std::signal(SIGXFSZ, handler);
-  }
-
-private:
-  void (*handler)(int);
-  rlimit before;
-};
 
 /// Writes 9 MiB, which are three blocks, and gives what is wrong.
 std::string writeBlocks(const std::string &path) {

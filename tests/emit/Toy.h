@@ -9,7 +9,9 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <csignal>
 #include <string>
+#include <sys/resource.h>
 #include <vector>
 
 /// A folder that goes when the test does.
@@ -18,6 +20,24 @@ public:
   ScratchFolder();
   ~ScratchFolder();
   std::string path;
+};
+
+/// Makes every write past `bytes` of a file fail, as on a full disk.
+class FullDisk {
+public:
+  explicit FullDisk(rlim_t bytes) : handler(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit limit{bytes, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+  }
+
+private:
+  void (*handler)(int);
+  rlimit before;
 };
 
 /// A module's text, parsed; fails the test where it does not parse.
