@@ -110,15 +110,17 @@ class Tolerances(unittest.TestCase):
         weight.copy_(kept[torch.randperm(len(kept), generator=torch.Generator().manual_seed(0))])
 
     def test_tokens_of_one_wrong_linear_are_less_probable_than_allowed(self):
+        import numpy
         from inputs import sources
-        from measure import tolerance
+        from measure import difference_of_scores, tolerance
         row = Row("decode", "int8", 1, batch=4)
-        wanted = self.right.score(sources(row), self.right.decode(row)())
+        wanted = numpy.array(self.right.score(sources(row), self.right.decode(row)()))
         for name in ("encoder.layers.3.self_attn.v_proj", "encoder.layers.3.fc1", "decoder.layers.3.self_attn.v_proj",
                      "decoder.layers.3.encoder_attn.v_proj", "decoder.layers.3.fc2"):
             with self.subTest(name):
                 self.spoil(name)
-                self.assertGreater(wanted - self.right.score(sources(row), self.wrong.decode(row)()), tolerance(row))
+                lost = wanted - self.right.score(sources(row), self.wrong.decode(row)())
+                self.assertGreater(difference_of_scores(lost), tolerance(row))
                 self.doCleanups()
 
     def test_an_encoder_with_one_wrong_linear_differs_by_more_than_allowed(self):
@@ -220,6 +222,13 @@ class Written(unittest.TestCase):
         self.assertIn("* Behind the best peer on `m`: matmul bf16 2t 256 x 2048 x 512 (0.91).\n",
                       (self.folder / "performance.md").read_text())
 
+    def test_rows_that_are_behind_by_medians_alone_are_named(self):
+        rows = [result(Row("encode", "f32", 1, 8, length=length), {"attnc": 10.0, "PyTorch": 11.0}, best_peer="PyTorch",
+                       ratio={"minimum": 1.1, "median": median}) for length, median in ((128, 0.97), (512, 1.0))]
+        self.assertEqual(0, self.write(places("m", "all machines"), *rows).returncode)
+        self.assertIn("* Behind it on `m` by medians alone: encode f32 1t 8 x 128 (0.97).\n",
+                      (self.folder / "performance.md").read_text())
+
     def test_the_readme_has_the_numbers_in_short(self):
         docs = self.folder / "docs"
         docs.mkdir()
@@ -299,6 +308,61 @@ class Failures(unittest.TestCase):
         for output, reason in (([[1, 2]], "outputs of [2] tokens"), ([[1, 2], [3]], "outputs of [2, 1] tokens"),
                                ([[1, 2], [3, 32000]], "a token 32000"), ([[1, 2], [-1, 4]], "a token -1")):
             self.assertIn(reason, unscorable(output, [[5, 6], [7, 8]]))
+
+
+class Differences(unittest.TestCase):
+    """A sentence or a row that is wrong shows however many others are right."""
+
+    def setUp(self):
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("needs NumPy, which the benchmark's environment has")
+        self.numpy = numpy
+
+    def test_of_sentences_the_mean_counts_or_one_that_is_wrong(self):
+        from measure import difference_of_scores
+        lost = self.numpy.array([0.1, -0.1, 0.3] + 61 * [0.0])
+        self.assertAlmostEqual(0.3 / 64, difference_of_scores(lost))
+        self.assertEqual(0.0, difference_of_scores(-abs(lost)))
+        lost[7] = 4.6
+        self.assertEqual(4.6, difference_of_scores(lost))
+
+    def test_of_arrays_all_numbers_count_or_a_row_that_is_wrong(self):
+        from measure import relative
+        wanted = self.numpy.random.default_rng(1).standard_normal((2, 512, 64), self.numpy.float32)
+        near = wanted * self.numpy.float32(1.01)
+        self.assertAlmostEqual(0.01, relative(near, wanted), 4)
+        near[1, 3] = wanted[0, 5]
+        self.assertGreater(relative(near, wanted), 1)
+        near[1, 3, 7] = self.numpy.nan
+        self.assertFalse(relative(near, wanted) <= 1e9)
+
+
+class SeveralWorkers(unittest.TestCase):
+    class Worker:
+        def __init__(self, differs, milliseconds):
+            self.differs, self.milliseconds = differs, milliseconds
+
+        def difference(self, row, differs, allowed):
+            if self.differs is None:
+                from worker import Failed
+                raise Failed("ended")
+            return self.differs
+
+        def times(self, row, seconds):
+            return [self.milliseconds]
+
+    def test_the_fastest_one_counts_whose_outputs_are_right(self):
+        from worker import Failed, Fastest
+        right, wrong, ended = self.Worker(0.1, 5.0), self.Worker(3.0, 2.0), self.Worker(None, 1.0)
+        for workers, difference, times in (([right, self.Worker(0.2, 4.0)], 0.2, 4.0), ([wrong, right], 0.1, 5.0),
+                                           ([ended, right], 0.1, 5.0), ([wrong, ended], 3.0, 2.0)):
+            fastest = Fastest(workers)
+            self.assertEqual(difference, fastest.difference(None, None, 0.3))
+            self.assertEqual([times], fastest.times(None, 1))
+        with self.assertRaises(Failed):
+            Fastest([ended]).difference(None, None, 0.3)
 
 
 class Ratios(unittest.TestCase):

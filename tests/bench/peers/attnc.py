@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy
 
@@ -183,6 +184,9 @@ class Attnc:
         if row.task != "decode" or row.batch * row.beam > 1 or not reports:
             return {}
         return {what: min(report[f"ms_{what}"] for report in reports) for what in STARTING}
+
+    def difference(self, row: Row, differs: Callable, allowed: float) -> float:
+        return differs(row, self.output(row))
 
     def output(self, row: Row):
         self.require(row)

@@ -6,8 +6,8 @@ import numpy
 from rows import HEAD_WIDTH, HEADS, LAYERS
 
 
-def cache_names(prefix: str) -> list[str]:
-    return [f"{prefix}_{kind}{i}" for i in range(LAYERS) for kind in ("key", "value")]
+def cache_names(prefix: str, turned: bool = True) -> list[str]:
+    return [f"{prefix}_{kind}{i}" for i in range(LAYERS) for kind in ("turned_key" if turned else "key", "value")]
 
 
 def shared_names() -> list[str]:
@@ -16,12 +16,12 @@ def shared_names() -> list[str]:
 
 
 def cache_shape(name: str, rows: int, length: int) -> tuple[int, ...]:
-    """Keys lie as their products read them, so that no step turns them."""
-    return (rows, HEADS, HEAD_WIDTH, length) if "key" in name else (rows, HEADS, length, HEAD_WIDTH)
+    """Turned keys lie as products of single operations read them, so that no step turns them."""
+    return (rows, HEADS, HEAD_WIDTH, length) if "turned" in name else (rows, HEADS, length, HEAD_WIDTH)
 
 
 def length_axis(name: str) -> int:
-    return 3 if "key" in name else 2
+    return 3 if "turned" in name else 2
 
 
 def empty_cache(name: str, rows: int) -> numpy.ndarray:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy
 
 from cache import cache_names, empty_cache, shared_names
-from formats import matmul_file, onnx_file
-from inputs import attention_inputs, matmul_input, matmul_weights, sources
+from formats import matmul_file, onnx_file, step_file
+from inputs import aligned, attention_inputs, matmul_input, matmul_weights, sources
 from rows import END, HEAD_WIDTH, HEADS, LENGTH, PAD, WIDTH, Row
 from search import Outputs, search
 
@@ -48,7 +48,8 @@ class CTranslate2:
 
 
 class PyTorch:
-    """Decodes eagerly, as transformers does; encoders are compiled. int8 is the dynamic quantisation of linears."""
+    """Decodes eagerly, as transformers does; encoders are compiled, each shape by itself, with their weights as constants.
+    int8 is the dynamic quantisation of linears."""
 
     def __init__(self, folder: pathlib.Path, dtype: str, threads: int):
         import torch
@@ -75,17 +76,18 @@ class PyTorch:
             input_ids=ids, attention_mask=self.torch.ones_like(ids), num_beams=row.beam, do_sample=False,
             min_new_tokens=LENGTH, max_new_tokens=LENGTH, suppress_tokens=[PAD], length_penalty=0.0)[:, 1:].tolist()
 
-    def score(self, given: Outputs, outputs: Outputs) -> float:
-        """The mean log-probability of the outputs' tokens."""
+    def score(self, given: Outputs, outputs: Outputs) -> list[float]:
+        """The mean log-probability of each output's tokens."""
         ids, targets = self.torch.tensor(given), self.torch.tensor(outputs)
         begun = self.torch.cat([self.torch.full((len(given), 1), PAD), targets[:, :-1]], 1)
         logits = self.load()(input_ids=ids, decoder_input_ids=begun).logits
-        return logits.log_softmax(-1).gather(2, targets[:, :, None]).mean().item()
+        return logits.log_softmax(-1).gather(2, targets[:, :, None]).mean((1, 2)).tolist()
 
     def encode(self, row: Row) -> Callable:
         encoder = self.load().model.encoder
         if self.dtype != "int8":
-            encoder = self.torch.compile(encoder)
+            self.torch._dynamo.reset()
+            encoder = self.torch.compile(encoder, dynamic=False, options={"freezing": True})
         ids = self.torch.tensor(sources(row))
         return lambda: encoder(input_ids=ids).last_hidden_state
 
@@ -127,12 +129,12 @@ class OnnxRuntime:
         return self.sessions[name]
 
     def decode(self, row: Row) -> Callable[[], Outputs]:
-        encoder, session, given = self.open("encoder"), self.open(f"step{row.beam}"), numpy.array(sources(row))
+        encoder, session, given = self.open("encoder"), self.open(step_file(row.beam, turned=True)), numpy.array(sources(row))
         value = self.library.OrtValue.ortvalue_from_numpy
         inputs, outputs = [i.name for i in session.get_inputs()], [o.name for o in session.get_outputs()]
 
         def run() -> Outputs:
-            shared = [value(part.repeat(row.beam, 0)) for part in encoder.run(None, {"ids": given})[1:]]
+            shared = encoder.run_with_ort_values(None, {"ids": value(given)})[1:]
             cache = [value(empty_cache(name, row.batch * row.beam)) for name in cache_names("past")]
 
             def step(tokens, order):
@@ -150,9 +152,24 @@ class OnnxRuntime:
 
         return run
 
+    def call(self, session, given: dict[str, numpy.ndarray], shape: tuple[int, ...]) -> Callable:
+        """Inputs and the result stay where they are."""
+        binding, output = session.io_binding(), aligned(numpy.zeros(shape, numpy.float32))
+        value = self.library.OrtValue.ortvalue_from_numpy
+        kept = {name: aligned(array) for name, array in given.items()}
+        for name, array in kept.items():
+            binding.bind_ortvalue_input(name, value(array))
+        binding.bind_ortvalue_output(session.get_outputs()[0].name, value(output))
+
+        def run(kept=kept) -> numpy.ndarray:
+            session.run_with_iobinding(binding)
+            return output
+
+        return run
+
     def encode(self, row: Row) -> Callable:
-        session, ids = self.open("encoder-alone"), numpy.array(sources(row))
-        return lambda: session.run(None, {"ids": ids})[0]
+        ids = numpy.array(sources(row))
+        return self.call(self.open("encoder-alone"), {"ids": ids}, (*ids.shape, WIDTH))
 
     def attention(self, row: Row, causal: bool = False) -> Callable:
         """The library's own operation, whose tensors are 1 x length x width."""
@@ -166,16 +183,16 @@ class OnnxRuntime:
         model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
         session = self.library.InferenceSession(model.SerializeToString(), self.options,
                                                 providers=["CPUExecutionProvider"])
-        given = {name: numpy.ascontiguousarray(x.transpose(0, 2, 1, 3)).reshape(shape)
-                 for name, x in zip("qkv", attention_inputs(row))}
-        return lambda: session.run(None, given)[0].reshape(1, row.length, HEADS, HEAD_WIDTH).transpose(0, 2, 1, 3)
+        given = {name: x.transpose(0, 2, 1, 3).reshape(shape) for name, x in zip("qkv", attention_inputs(row))}
+        run = self.call(session, given, tuple(shape))
+        return lambda: run().reshape(1, row.length, HEADS, HEAD_WIDTH).transpose(0, 2, 1, 3)
 
     def causal(self, row: Row) -> Callable:
         return self.attention(row, causal=True)
 
     def matmul(self, row: Row) -> Callable:
-        session, x = self.open(matmul_file(row)), matmul_input(row)
-        return lambda: session.run(None, {"x": x})[0]
+        rows, _, outer = row.shape
+        return self.call(self.open(matmul_file(row)), {"x": matmul_input(row)}, (rows, outer))
 
 
 class OpenVino:
@@ -211,33 +228,55 @@ class OpenVino:
         if name not in self.requests:
             model = self.read(name)
             if name.startswith("step"):
-                from openvino._offline_transformations import apply_make_stateful_transformation
-                apply_make_stateful_transformation(model, dict(zip(cache_names("past"), cache_names("new"))))
-                self.keep_weights(model)
+                self.attend_at_once(model)
+                self.make_stateful(model)
             self.requests[name] = self.compile(model)
         return self.requests[name]
 
-    def keep_weights(self, model) -> None:
-        """Makes results of the weights of attention. Otherwise OpenVINO 2026.4 has given their memory to others before
-        it mixes the values, where a step of beams gathers its caches and has 16 keys or more; greedy steps are right."""
-        if any("order" in port.get_names() for port in model.inputs):
-            model.add_outputs([node.output(0) for node in model.get_ordered_ops() if node.get_type_name() == "Softmax"])
+    def attend_at_once(self, model) -> None:
+        """One operation for each attention to a cache, which then is appended to in place, and reordered by an index."""
+        from openvino import opset13
+        for softmax in [node for node in model.get_ordered_ops() if node.get_type_name() == "Softmax"]:
+            scores, (mixed,) = softmax.input_value(0).get_node(), softmax.output(0).get_target_inputs()
+            keys, values = (port.get_node() for port in (scores.input_value(1), mixed.get_node().input_value(1)))
+            if keys.get_type_name() == "Transpose" and values.get_type_name() == "Concat":
+                queries = scores.input_value(0).get_node().input_value(0)  # before they are scaled
+                whole = opset13.scaled_dot_product_attention(queries, keys.input_value(0), values.output(0))
+                for appended in (keys.input_value(0).get_node(), values):  # the exporter turns the order into int64
+                    appended.input_value(0).get_node().input(1).replace_source_output(model.input("order").get_node().output(0))
+                for reader in mixed.get_node().output(0).get_target_inputs():
+                    reader.replace_source_output(whole.output(0))
+
+    def make_stateful(self, model) -> None:
+        """The cache becomes a state, which is empty at first."""
+        from openvino import opset13
+        from openvino._offline_transformations import apply_make_stateful_transformation
+        apply_make_stateful_transformation(model, dict(zip(cache_names("past", False), cache_names("new", False))))
+
+        def constant(*numbers: int):
+            return opset13.constant(numpy.array(numbers, numpy.int64))
+
+        rows = opset13.gather(opset13.shape_of(model.input("ids"), output_type="i64"), constant(0), constant(0))
+        empty = opset13.broadcast(opset13.constant(numpy.float32(0)), opset13.concat([rows, constant(HEADS, 0, HEAD_WIDTH)], 0))
+        for node in model.get_ops():
+            if node.get_type_name() == "ReadValue":
+                node.set_arguments([empty])
+        model.validate_nodes_and_infer_types()
 
     def decode(self, row: Row) -> Callable[[], Outputs]:
         encoder, given, tensor = self.open("encoder"), numpy.array(sources(row)), self.library.Tensor
-        request = self.open(f"step{row.beam}", "-compressed" if row.batch * row.beam == 1 else "-static")
+        request = self.open(step_file(row.beam, turned=False), "-compressed" if row.batch * row.beam == 1 else "-static")
 
         def run() -> Outputs:
-            outputs = encoder.infer({"ids": given})
+            encoder.set_input_tensor(tensor(given))
+            encoder.infer()
             for i, name in enumerate(shared_names(), 1):
-                request.set_tensor(name, tensor(outputs[i].repeat(row.beam, 0)))
-            for state in request.query_state():
-                state.state = tensor(empty_cache(state.name, row.batch * row.beam))
+                request.set_tensor(name, encoder.get_output_tensor(i))
+            request.reset_state()
 
             def step(tokens, order):
                 request.set_tensor("ids", tensor(tokens))
-                if row.beam > 1:
-                    request.set_tensor("order", tensor(order))
+                request.set_tensor("order", tensor(order.astype(numpy.int32)))
                 request.infer()
                 return request.get_tensor("scores").data, request.get_tensor("tokens").data
 

@@ -14,7 +14,7 @@ from inputs import matmul_weights
 from rows import PAD, Row
 from samples import Sample, encoder_samples, matmul_samples, step_samples
 
-MODELS = "models-3"  # the folder of all; it gets another name when the network or graphs change, as earlier ones are kept
+MODELS = "models-4"  # the folder of all; it gets another name when the network or graphs change, as earlier ones are kept
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class Graph:
 def onnx_file(folder: pathlib.Path, name: str) -> pathlib.Path:
     """Of int8, names end in -dynamic and -static."""
     return folder / "onnx" / f"{name}.onnx"
+
+
+def step_file(beam: int, turned: bool) -> str:
+    """`turned`: the keys of its cache."""
+    return f"step{beam}" + ("" if turned else "-of-rows")
 
 
 def matmul_file(row: Row) -> str:
@@ -66,20 +71,24 @@ def export_encoder(folder: pathlib.Path, serves_decoder: bool, path: pathlib.Pat
            path, ["ids"], ["hidden", *(shared_names() if serves_decoder else [])], ({0: "batch", 1: "source"},))
 
 
-def export_step(folder: pathlib.Path, beam: int, path: pathlib.Path) -> None:
+def export_step(folder: pathlib.Path, beam: int, turned: bool, path: pathlib.Path) -> None:
     import network
     import torch
 
-    def caches(length: int) -> list[torch.Tensor]:
-        return [torch.zeros(cache_shape(name, 3, length)) for name in cache_names("past")]
+    def caches(names: list[str], rows: int, length: int) -> list[torch.Tensor]:
+        return [torch.zeros(cache_shape(name, rows, length)) for name in names]
 
-    def lengths(axis: str) -> list[dict[int, str]]:
-        return [{0: "rows", length_axis(name): axis} for name in cache_names("past")]
+    def lengths(names: list[str], rows: torch.export.Dim, axis: torch.export.Dim) -> list[dict[int, torch.export.Dim]]:
+        return [{0: rows, length_axis(name): axis} for name in names]
 
-    export(network.Step(network.load_model(folder / "hf"), beam),
-           (torch.ones(3, 1, dtype=torch.int64), torch.arange(3), caches(5), caches(4)), path,
-           ["ids", "order", *shared_names(), *cache_names("past")], ["scores", "tokens", *cache_names("new")],
-           ({0: "rows"}, {0: "rows"}, lengths("source"), lengths("past")))
+    past_names, index = cache_names("past", turned), torch.int64 if turned else torch.int32
+    sentences, source, past = (torch.export.Dim(name) for name in ("sentences", "source", "past"))
+    rows = beam * sentences if beam > 1 else sentences
+    export(network.Step(network.load_model(folder / "hf"), beam, turned),
+           (torch.ones(3 * beam, 1, dtype=torch.int64), torch.arange(3 * beam, dtype=index), caches(shared_names(), 3, 5),
+            caches(past_names, 3 * beam, 4)), path,
+           ["ids", "order", *shared_names(), *past_names], ["scores", "tokens", *cache_names("new", turned)],
+           ({0: rows}, {0: rows}, lengths(shared_names(), sentences, source), lengths(past_names, rows, past)))
 
 
 def export_matmul(row: Row, path: pathlib.Path) -> None:
@@ -106,10 +115,11 @@ def onnx_graphs(folder: pathlib.Path, rows: list[Row]) -> dict[str, Graph]:
     graphs: dict[str, Graph] = {}
     for row in rows:
         if row.task == "decode":
-            encoder, step, beam = onnx_file(folder, "encoder"), onnx_file(folder, f"step{row.beam}"), row.beam
             graphs["encoder"] = Graph(partial(export_encoder, folder, True), encoder_samples)
-            graphs[step.stem] = Graph(partial(export_step, folder, beam),
-                                      partial(step_samples, encoder, step, beam))
+            for turned in (True, False):
+                step = onnx_file(folder, step_file(row.beam, turned))
+                graphs[step.stem] = Graph(partial(export_step, folder, row.beam, turned),
+                                          partial(step_samples, onnx_file(folder, "encoder"), step, row.beam, turned))
         elif row.task == "encode":
             graphs["encoder-alone"] = Graph(partial(export_encoder, folder, False), encoder_samples)
         elif row.task == "matmul":

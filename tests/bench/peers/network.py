@@ -80,6 +80,12 @@ def attend_one(layer: nn.Module, x: torch.Tensor, keys: torch.Tensor, values: to
     return layer.out_proj(mix(split_one(layer.q_proj(x)), keys, values).reshape(-1, 1, WIDTH))
 
 
+def attend_beam(layer: nn.Module, x: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, beam: int) -> torch.Tensor:
+    """attend_one() of `beam` rows for each row of keys and values"""
+    queries = layer.q_proj(x).reshape(-1, beam, HEADS, HEAD_WIDTH).transpose(1, 2)
+    return layer.out_proj(mix(queries, keys, values).transpose(1, 2).reshape(-1, 1, WIDTH))
+
+
 def feed_forward(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return layer.final_layer_norm(x + layer.fc2(functional.relu(layer.fc1(x))))
 
@@ -103,13 +109,14 @@ class Encoder(nn.Module):
 
 
 class Step(nn.Module):
-    """ids (rows, 1), order (rows), the source's keys and values, the cache -> the best `beam` next tokens
-    (rows, beam) with their log-probabilities, and the new cache. Greedy search does not use `order` and has no use
-    for log-probabilities: it gets zeros."""
+    """ids (rows, 1), order (rows), the source's keys and values (sentences, ...), the cache -> the best `beam` next tokens
+    (rows, beam) with their log-probabilities, and the new cache. Of each sentence there are `beam` rows. Greedy search has
+    no use for log-probabilities: it gets zeros. Where keys are turned, it does not use `order` either."""
 
-    def __init__(self, model: transformers.MarianMTModel, beam: int):
+    def __init__(self, model: transformers.MarianMTModel, beam: int, turned: bool):
         super().__init__()
-        self.decoder, self.output, self.beam, self.reorders = model.model.decoder, model.lm_head, beam, beam > 1
+        self.decoder, self.output, self.beam = model.model.decoder, model.lm_head, beam
+        self.turned, self.reorders = turned, beam > 1 or not turned
         # Of its own: else tokens are read as int8, too, where ONNX Runtime's tools make the output's weights so.
         self.register_buffer("embedding", self.decoder.embed_tokens.weight * WIDTH ** 0.5)
         self.register_buffer("bias", model.final_logits_bias[0].clone())
@@ -119,17 +126,24 @@ class Step(nn.Module):
                 cache: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         if self.reorders:
             cache = [old.index_select(0, order) for old in cache]
-        x = functional.embedding(ids, self.embedding) + self.decoder.embed_positions.weight[cache[0].shape[3]]
+        x = functional.embedding(ids, self.embedding) + self.decoder.embed_positions.weight[cache[1].shape[2]]
         appended = []
         for number, layer in enumerate(self.decoder.layers):
             own, here = layer.self_attn, slice(2 * number, 2 * number + 2)
             old_keys, old_values = cache[here]
-            appended += [torch.cat([old_keys, split_one_turned(own.k_proj(x))], 3),
-                         torch.cat([old_values, split_one(own.v_proj(x))], 2)]
-            x = layer.self_attn_layer_norm(x + attend_one(own, x, *appended[here]))
-            x = layer.encoder_attn_layer_norm(x + attend_one(layer.encoder_attn, x, *shared[here]))
+            keys = self.append_key(old_keys, own.k_proj(x))
+            appended += [keys, torch.cat([old_values, split_one(own.v_proj(x))], 2)]
+            x = layer.self_attn_layer_norm(
+                x + attend_one(own, x, keys if self.turned else keys.transpose(2, 3), appended[-1]))
+            x = layer.encoder_attn_layer_norm(x + self.attend_source(layer.encoder_attn, x, *shared[here]))
             x = feed_forward(layer, x)
         return *self.best(self.output(x[:, 0]) + self.bias), *appended
+
+    def append_key(self, keys: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+        return torch.cat([keys, split_one_turned(key)], 3) if self.turned else torch.cat([keys, split_one(key)], 2)
+
+    def attend_source(self, layer: nn.Module, x: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        return attend_one(layer, x, keys, values) if self.beam == 1 else attend_beam(layer, x, keys, values, self.beam)
 
     def best(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         if self.beam == 1:

@@ -105,6 +105,10 @@ def render_slower(reports: dict[str, dict]) -> str:
         slower = [f"{name} ({cell(ratio, None)})" for name, ratio in ratios.items() if ratio and round(ratio.times, 2) < 1]
         if slower:
             lines.append(f"* Behind the best peer on `{machine}`: {', '.join(slower)}.\n")
+        medians = [f"{row['name']} ({row['ratio']['median']:.2f})" for row in report["rows"] if (ratio := ratios[row["name"]])
+                   and round(ratio.times, 2) >= 1 and round(row["ratio"]["median"], 2) < 1]
+        if medians:
+            lines.append(f"* Behind it on `{machine}` by medians alone: {', '.join(medians)}.\n")
     return "".join(lines)
 
 

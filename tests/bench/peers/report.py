@@ -32,7 +32,7 @@ def share_of_limit(result: dict, limits: list[dict]) -> float | None:
     row = row_of(result)
     of_threads = [one for one in limits if one["threads"] == row.threads]
     seconds = limit_seconds(row, of_threads[0]) if of_threads else None
-    if not seconds or "attnc" not in result["milliseconds"]:
+    if not seconds or "attnc" not in result["milliseconds"] or "attnc" in result["wrong"]:
         return None
     return seconds * 1000 / result["milliseconds"]["attnc"]["minimum"]
 

@@ -23,21 +23,21 @@ def encoder_samples() -> Iterator[Sample]:
     return ({"ids": numbers.integers(1, VOCABULARY - 2, (2, length))} for length in (LENGTH, 128, 512))
 
 
-def step_samples(encoder: pathlib.Path, step: pathlib.Path, beam: int) -> Iterator[Sample]:
+def step_samples(encoder: pathlib.Path, step: pathlib.Path, beam: int, turned: bool) -> Iterator[Sample]:
     """What the steps of a search read, for a few sources."""
     import onnxruntime
     batch, given = 4, []
     source = onnxruntime.InferenceSession(encoder, providers=["CPUExecutionProvider"])
     session = onnxruntime.InferenceSession(step, providers=["CPUExecutionProvider"])
     _, *shared = source.run(None, {"ids": generator().integers(1, VOCABULARY - 2, (batch, LENGTH))})
-    kept = {name: part.repeat(beam, 0) for name, part in zip(shared_names(), shared)}
-    cache = {name: empty_cache(name, batch * beam) for name in cache_names("past")}
-    inputs = {tensor.name for tensor in session.get_inputs()}
+    kept = dict(zip(shared_names(), shared))
+    cache = {name: empty_cache(name, batch * beam) for name in cache_names("past", turned)}
+    types = {tensor.name: numpy.int32 if tensor.type == "tensor(int32)" else numpy.int64 for tensor in session.get_inputs()}
 
     def run(tokens, order):
-        given.append({"ids": tokens, **({"order": order} if "order" in inputs else {}), **kept, **cache})
+        given.append({"ids": tokens, **({"order": order.astype(types["order"])} if "order" in types else {}), **kept, **cache})
         scores, best, *appended = session.run(None, given[-1])
-        cache.update(zip(cache_names("past"), appended))
+        cache.update(zip(cache_names("past", turned), appended))
         return scores, best
 
     search(run, batch, beam)

@@ -99,9 +99,14 @@ class Worker:
         self.log = folder / f"{file}-{dtype}-{threads}.log"
         command = [*pinned(threads), sys.executable, pathlib.Path(__file__).parent, "--serve", name, "--work", folder,
                    "--serve-type", dtype, "--serve-threads", str(threads), "--serve-output", folder / f"{file}.npy"]
+        self.command, self.environment = list(map(str, command)), environment
+        self.is_late = False
+        self.launch()
+
+    def launch(self) -> None:
         with open(self.log, "a") as log:
-            self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                            stderr=log, text=True, env=environment)
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                                            env=self.environment)
 
     def start(self) -> None:
         """Waits until it is ready, then stops it."""
@@ -111,16 +116,22 @@ class Worker:
         watch = threading.Timer(SLOWEST, self.process.kill)
         watch.start()
         line = self.process.stdout.readline()
-        is_late = not watch.is_alive()
+        self.is_late = not watch.is_alive()
         watch.cancel()
         if not line:
-            raise Failed(f"takes more than {SLOWEST} seconds" if is_late else f"ended; see {self.log}")
+            raise Failed(self.why_it_ended())
         self.process.send_signal(signal.SIGSTOP)
         return json.loads(line)
 
+    def why_it_ended(self) -> str:
+        return f"takes more than {SLOWEST} seconds" if self.is_late else f"ended; see {self.log}"
+
     def ask(self, **request):
-        if self.process.poll() is not None:
-            raise Failed(f"ended; see {self.log}")
+        if self.process.poll() is not None:  # in another row: this one may be well, if not fast
+            if self.is_late:
+                raise Failed(self.why_it_ended())
+            self.launch()
+            self.start()
         self.process.send_signal(signal.SIGCONT)
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
@@ -132,6 +143,9 @@ class Worker:
     def output(self, row: Row):
         return self.ask(row=row.as_dict())
 
+    def difference(self, row: Row, differs: Callable, allowed: float) -> float:
+        return differs(row, self.output(row))
+
     def times(self, row: Row, seconds: float) -> list[float]:
         return self.ask(row=row.as_dict(), seconds=seconds)
 
@@ -141,21 +155,31 @@ class Worker:
 
 
 class Fastest:
-    """A peer in several workers, whose settings suit different rows or machines: of each block, the fastest one's times. The
-    first one's outputs are compared: of CTranslate2 all compute the same."""
+    """A peer in several workers, whose settings suit different rows or machines: of each block, the fastest one's times, of
+    those whose outputs are right, where there are any."""
 
     def __init__(self, workers: list[Worker]):
-        self.workers = workers
+        self.workers = self.right = workers
 
     def start(self) -> None:
         for worker in self.workers:
             worker.start()
 
-    def output(self, row: Row):
-        return self.workers[0].output(row)
+    def difference(self, row: Row, differs: Callable, allowed: float) -> float:
+        """The largest one of those that are timed."""
+        found, failure = {}, None
+        for worker in self.workers:
+            try:
+                found[worker] = worker.difference(row, differs, allowed)
+            except (Failed, OSError) as reason:
+                failure = reason
+        if not found:
+            raise failure
+        self.right = [worker for worker, difference in found.items() if difference <= allowed] or list(found)
+        return max(found[worker] for worker in self.right)
 
     def times(self, row: Row, seconds: float) -> list[float]:
-        return min((worker.times(row, seconds) for worker in self.workers), key=min)
+        return min((worker.times(row, seconds) for worker in self.right), key=min)
 
     def end(self) -> None:
         for worker in self.workers:
