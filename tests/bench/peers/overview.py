@@ -138,4 +138,4 @@ def in_short(folder: pathlib.Path) -> str:
     encoders = span(reports, [name for name in ONE_THREAD.aims if name.startswith("encode")])
     return (f"Beside the best of CTranslate2, ONNX Runtime, OpenVINO and PyTorch on one thread, a Transformer-base decodes "
             f"{spans['f32']} times as fast in\nfloat32, {spans['bf16']} in bfloat16 and {spans['int8']} in int8, by machine "
-            f"and batch; encoders are {encoders} times as fast.\n")
+            f"and batch; encoders of 128 tokens are {encoders} times as fast (int8 with attention in bf16).\n")

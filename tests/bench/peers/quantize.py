@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs whose linears multiply int8, beside those of float32 that they are made from.
 
-Rows are quantised by the range that they have when they come (dynamic), or by ranges that samples had before
-(static).
+Rows are quantised by the range that all of a product have when they come (dynamic), or by ranges that samples had
+before (static).
 """
 
 import pathlib
